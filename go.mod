@@ -1,0 +1,3 @@
+module github.com/roadstead/roadstead
+
+go 1.26

@@ -1,0 +1,77 @@
+package session
+
+import (
+	"time"
+
+	"github.com/roadstead/roadstead/internal/class"
+	"github.com/roadstead/roadstead/internal/fault"
+)
+
+// Policy is everything an operator can set about the queue. The zero value is not usable; start from Default.
+type Policy struct {
+	Sessions         int                 // seats: sessions that may be active at once
+	Reserve          int                 // seats that classes below interactive never take (D-4.2)
+	PerPrincipal     int                 // share: seats of one principal while others wait (D-4.4)
+	Weights          [class.Count]uint32 // turns of each class in a round of the order (D-4.1)
+	MaxSessions      int                 // records of every kind (D-7.1)
+	MaxPerPrincipal  int                 // records of one principal (D-7.1)
+	RangesPerSession int                 // responses of one session at once (D-2.10)
+	Idle             time.Duration       // pause that frees a seat (D-2.8)
+	LinkRate         int64               // configured bytes per second of the link; 0 when not configured
+}
+
+// Fixed times of the document.
+const (
+	TickEvery    = 500 * time.Millisecond // D-7.2
+	KeepPaused   = 10 * time.Minute       // D-2.8
+	KeepGone     = 15 * time.Minute       // tombstones, as long as a ticket lives (D-8.2)
+	NoShowSlack  = 30 * time.Second       // D-2.11
+	EndingSoon   = 5 * time.Second        // D-2.12
+	SettleFor    = 2 * time.Second        // D-2.12, after a restart
+	MaxCheck     = 5 * time.Minute        // D-6.2
+	MinCheck     = 2 * time.Second        // D-6.2
+	MinCheckHead = time.Second            // D-6.2, first in the queue
+)
+
+// Default is the policy of the documents for a number of seats.
+func Default(seats int) Policy {
+	p := Policy{
+		Sessions: seats, PerPrincipal: min(4, seats), Weights: [class.Count]uint32{8, 4, 2, 1},
+		MaxSessions: 65536, MaxPerPrincipal: 4096, RangesPerSession: 4, Idle: 30 * time.Second,
+	}
+	if seats >= 4 {
+		p.Reserve = 1
+	}
+	return p
+}
+
+// Validate names the first field that cannot work.
+func (p Policy) Validate() error {
+	between := func(field string, v, lo, hi int) error {
+		if v < lo || v > hi {
+			return fault.Invalid(field, "must be between %d and %d, is %d", lo, hi, v)
+		}
+		return nil
+	}
+	checks := []error{
+		between("sessions", p.Sessions, 1, 65536),
+		between("reserve", p.Reserve, 0, max(0, p.Sessions-1)),
+		between("perPrincipal", p.PerPrincipal, 1, p.Sessions),
+		between("maxSessions", p.MaxSessions, 1, 1<<20),
+		between("maxPerPrincipal", p.MaxPerPrincipal, 1, 1<<20),
+		between("rangesPerSession", p.RangesPerSession, 1, 64),
+		between("idleSeconds", int(p.Idle/time.Second), 1, 3600),
+	}
+	for i, w := range p.Weights {
+		checks = append(checks, between("weights."+class.Class(i).String(), int(w), 1, 100))
+	}
+	if p.LinkRate < 0 {
+		checks = append(checks, fault.Invalid("linkRate", "must not be negative"))
+	}
+	for _, err := range checks {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
