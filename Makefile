@@ -1,0 +1,67 @@
+# Everything a person does here has a target; `make` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+RUN := go run -ldflags '-X main.version=$(VERSION)' ./cmd/roadstead
+FUZZTIME ?= 20s
+DEMO_ARGS ?=
+SIM_ARGS ?=
+BENCH_ARGS ?=
+LOAD_ARGS ?=
+
+.PHONY: help build run demo test check race bench load load-ci sim fuzz clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the server and the command line tool into ./bin
+	@go build -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
+
+run: ## serve on http://127.0.0.1:8080, data in ./data
+	@$(RUN) serve --data ./data
+
+demo: ## a fleet downloads a real file over a limited link (DEMO_ARGS=...)
+	@$(RUN) demo $(DEMO_ARGS)
+
+test: ## the whole gate: installs what it needs, checks, tests, race detector, small load run
+	@scripts/test
+
+check: bin/staticcheck ## quick: gofmt, go vet, staticcheck, the rules of the tree
+	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs -r ls 2>/dev/null | xargs -r gofmt -l); \
+	  [ -z "$$unformatted" ] || { printf 'not formatted, run gofmt -w:\n%s\n' "$$unformatted"; exit 1; }
+	@go vet ./...
+	@bin/staticcheck ./...
+	@go test .
+
+race: ## the race detector on the packages that share memory between goroutines
+	@scripts/deps race
+	@packages=$$(scripts/concurrent); CGO_ENABLED=1 go test -race $$packages
+
+bench: ## the ratios that are promised, a line each (BENCH_ARGS=...)
+	@scripts/deps nginx
+	@go run ./test/bench $(BENCH_ARGS)
+
+load: ## the load gate: 500 clients x 40 MB over a link of 40 MB/s (LOAD_ARGS=...)
+	@scripts/deps netns
+	@go run ./test/load $(LOAD_ARGS)
+
+load-ci: ## the load gate, scaled down
+	@go run ./test/load -scale ci
+
+sim: ## the fleet of the document on a virtual clock, replayed 20 times (SIM_ARGS=...)
+	@$(RUN) simulate $(SIM_ARGS)
+
+fuzz: ## each fuzz target for FUZZTIME (20s)
+	@scripts/fuzz $(FUZZTIME)
+
+clean: ## remove what was built
+	@rm -rf bin out
+
+bin/staticcheck: tools/go.mod tools/go.sum
+	@go -C tools build -o ../bin/ honnef.co/go/tools/cmd/staticcheck && touch $@
+
+bin/tally: $(wildcard tools/tally/*.go) tools/go.mod
+	@go -C tools build -o ../bin/ ./tally && touch $@
