@@ -1,0 +1,156 @@
+package fair
+
+import "slices"
+
+// Turn is one step of a cursor.
+type Turn struct {
+	Class     uint8
+	Principal uint32
+	Item      uint32
+	Round     uint32
+}
+
+// mayStart says whether a principal may start an item of a class now.
+type mayStart func(c uint8, principal uint32) bool
+
+// passedMost bounds the turns a cursor keeps per class that were not allowed when it came by. Principals that may not
+// start hold seats, so there are never more of them than seats, and each has a turn or two per round.
+const passedMost = 4096
+
+// Cursor walks the order forward without changing it: the turns as they would be served, with classes and principals
+// shut out and let in again as the caller says. Only one cursor of a queue is in use at a time, and the queue must
+// not change meanwhile.
+type Cursor struct {
+	q       *Queue
+	virtual uint64
+	lines   [Classes]track
+}
+
+// track is a cursor's view of one class.
+type track struct {
+	walk   walker
+	pass   uint64
+	round  uint32
+	left   int     // marks not taken yet
+	passed []entry // marks the walker left behind because their principal might not start, in order
+}
+
+// Rewind puts the cursor before the first turn.
+func (q *Queue) Rewind(c *Cursor) {
+	q.epoch++
+	c.q, c.virtual = q, q.virtual
+	for j := range q.lines {
+		k, t := &q.lines[j], &c.lines[j]
+		*t = track{walk: walker{set: &k.marks}, pass: k.pass, round: k.round, left: k.marks.n, passed: t.passed[:0]}
+	}
+}
+
+// Next takes the next turn among the open classes that may accepts. ok is false when there is none.
+func (c *Cursor) Next(open Mask, may mayStart) (Turn, bool) {
+	best, at, bestTag := -1, 0, uint64(0)
+	var mark entry
+	var can Mask
+	for j := range c.lines {
+		t := &c.lines[j]
+		if t.left == 0 || !open.Has(uint8(j)) {
+			continue
+		}
+		m, where, ok := c.head(uint8(j), t, may)
+		if !ok {
+			continue
+		}
+		can |= 1 << j
+		if tag := t.pass + c.q.lines[j].stride; best < 0 || tag < bestTag {
+			best, at, bestTag, mark = j, where, tag, m
+		}
+	}
+	if best < 0 {
+		return Turn{}, false
+	}
+	return c.take(uint8(best), at, mark, can), true
+}
+
+// head finds the first turn of a class that may go now; where is its index among the passed, or -1 at the walker.
+func (c *Cursor) head(j uint8, t *track, may mayStart) (m entry, where int, ok bool) {
+	where = -1
+	for i, e := range t.passed {
+		if may(j, c.q.lanes[e.item].principal) {
+			m, where, ok = e, i, true
+			break
+		}
+	}
+	for {
+		e, more := t.walk.peek()
+		if !more || ok && !e.before(m) || len(t.passed) >= passedMost {
+			return m, where, ok
+		}
+		l := c.laneOf(e.item)
+		if l.lift == 0 && may(j, l.principal) {
+			return e, -1, true
+		}
+		t.walk.step()
+		e.round += l.lift
+		i := lowerBound(t.passed, e)
+		t.passed = slices.Insert(t.passed, i, e)
+		if may(j, l.principal) && (!ok || e.before(m)) {
+			m, where, ok = e, i, true
+		} else if ok && i <= where {
+			where++
+		}
+	}
+}
+
+// laneOf is a lane with the scratch of this walk.
+func (c *Cursor) laneOf(i uint32) *lane {
+	l := &c.q.lanes[i]
+	if l.epoch != c.q.epoch {
+		l.epoch, l.taken, l.lift = c.q.epoch, 0, 0
+	}
+	return l
+}
+
+func (c *Cursor) take(j uint8, where int, m entry, can Mask) Turn {
+	t, l := &c.lines[j], c.laneOf(m.item)
+	if where < 0 {
+		t.walk.step()
+	} else {
+		t.passed = slices.Delete(t.passed, where, where+1)
+	}
+	c.lift(t, m.round)
+	t.left--
+	t.round = max(t.round, m.round)
+	c.virtual = max(c.virtual, t.pass)
+	t.pass += c.q.lines[j].stride
+	for i := range c.lines {
+		if o := &c.lines[i]; !can.Has(uint8(i)) {
+			o.pass = max(o.pass, c.virtual)
+		}
+	}
+	item := l.items.at(int(l.taken)).item
+	l.taken++
+	return Turn{Class: j, Principal: l.principal, Item: item, Round: m.round}
+}
+
+// lift takes the lanes that were passed over to the round now being served, like PassOver does for good.
+func (c *Cursor) lift(t *track, round uint32) {
+	if len(t.passed) == 0 || t.passed[0].round >= round {
+		return
+	}
+	for i := 0; i < len(t.passed) && t.passed[i].round < round; i++ {
+		l := c.laneOf(t.passed[i].item)
+		if d := round - t.passed[i].round; d > 0 && t.passed[i].round == l.base+l.taken+l.lift {
+			for k := range t.passed {
+				if t.passed[k].item == t.passed[i].item {
+					t.passed[k].round += d
+				}
+			}
+			l.lift += d
+		}
+	}
+	slices.SortFunc(t.passed, func(a, b entry) int {
+		if a.before(b) {
+			return -1
+		}
+		return 1
+	})
+}

@@ -1,0 +1,281 @@
+// Package fair is the order of waiting: weighted classes, in a class a round robin between principals, in a principal
+// first come first served, with the exact place of every item in O(log n) (D-3.1).
+//
+// In each class a principal with n waiting items owns n turns, in rounds base..base+n-1. A mark (round, key) stands
+// for each turn, not for an item: an arrival adds the principal's last mark, a leave of any of its items removes its
+// last mark, a start removes its first one, and nobody else's mark moves. The item at index i of its principal's
+// first-come order goes at mark base+i, so its place in the class is the rank of that mark. The key is the order of
+// the item that brought the principal in: principals with one item each are first come first served among
+// themselves. Marks have no holes, so nobody who leaves costs a neighbour its turn.
+//
+// Classes share by virtual time: class c serves its r-th item at tag pass+(r+1)*stride, the smallest tag goes next,
+// and what the other classes serve before a tag is a division. Tags are integers: a stride is a common multiple of
+// all weights divided by the class's own.
+package fair
+
+// Classes is the number of classes; class 0 is the highest and wins ties.
+const Classes = 4
+
+// rekeyMost bounds how many marks one returning item moves when it is older than the item that brought its principal
+// in. A principal with more turns than that keeps its key: its place inside each round stays behind by at most the
+// principals between the two keys, for the turns it already has.
+const rekeyMost = 256
+
+// Mask is a set of classes, one bit each.
+type Mask uint8
+
+// Has reports whether class c is in the set.
+func (m Mask) Has(c uint8) bool { return m&(1<<c) != 0 }
+
+// EveryClass is the set of all classes.
+const EveryClass Mask = 1<<Classes - 1
+
+// lane is one principal's waiting items in one class.
+type lane struct {
+	items     fifo
+	key       uint64
+	base      uint32 // round of its first turn
+	principal uint32
+	class     uint8
+
+	// scratch of the cursor that last came by, told apart by its epoch
+	epoch uint32
+	taken uint32 // items it took from this lane
+	lift  uint32 // rounds the lane was passed over by
+}
+
+type line struct {
+	stride uint64
+	pass   uint64
+	round  uint32 // round of the latest turn served: where a newcomer joins
+	marks  ranks  // one per turn; item is the lane
+}
+
+// berth is what the queue remembers of one principal in one class.
+type berth struct {
+	lane uint32 // index+1 of its lane, 0 when nothing waits
+	base uint32 // next round it may use after it emptied
+}
+
+// Queue is the order of all that waits. Principals are small dense numbers chosen by the caller.
+type Queue struct {
+	lines   [Classes]line
+	virtual uint64 // start tag of the latest item served
+	lanes   []lane
+	free    []uint32
+	berths  [][Classes]berth
+	epoch   uint32
+	n       int
+}
+
+// New makes an empty order with the weight of each class, 1 or more.
+func New(weights [Classes]uint32) *Queue {
+	q := &Queue{}
+	common := uint64(1)
+	for _, w := range weights {
+		common *= uint64(w) / gcd(common, uint64(w))
+	}
+	for c, w := range weights {
+		q.lines[c].stride = common / uint64(w)
+	}
+	return q
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// Len is the number of items waiting.
+func (q *Queue) Len() int { return q.n }
+
+// ClassLen is the number of items waiting in a class.
+func (q *Queue) ClassLen(c uint8) int { return q.lines[c].marks.n }
+
+// LaneLen is the number of items of a principal waiting in a class.
+func (q *Queue) LaneLen(c uint8, principal uint32) int {
+	if l := q.lane(c, principal); l != nil {
+		return l.items.n
+	}
+	return 0
+}
+
+func (q *Queue) lane(c uint8, principal uint32) *lane {
+	if int(principal) >= len(q.berths) {
+		return nil
+	}
+	if i := q.berths[principal][c].lane; i != 0 {
+		return &q.lanes[i-1]
+	}
+	return nil
+}
+
+// Push adds an item. Orders are unique among all items ever waiting together; a smaller one came earlier. back gives
+// the principal the turn back that the item already used before it was paused or the process restarted.
+func (q *Queue) Push(c uint8, principal uint32, order uint64, item uint32, back bool) {
+	for int(principal) >= len(q.berths) {
+		q.berths = append(q.berths, [Classes]berth{})
+	}
+	k := &q.lines[c]
+	if k.marks.n == 0 {
+		k.pass = max(k.pass, q.virtual) // no arrears for the time nothing waited
+	}
+	b := &q.berths[principal][c]
+	if b.lane == 0 {
+		b.lane = q.open(c, principal, order, max(b.base, k.round)) + 1
+	}
+	l := &q.lanes[b.lane-1]
+	if order < l.key && l.items.n <= rekeyMost {
+		q.rekey(k, l, b.lane-1, order)
+	}
+	turn := l.base + uint32(l.items.n)
+	if back && l.base > k.round {
+		l.base--
+		turn = l.base
+	}
+	k.marks.insert(entry{order: l.key, round: turn, item: b.lane - 1})
+	l.items.insert(entry{order: order, item: item})
+	q.n++
+}
+
+func (q *Queue) open(c uint8, principal uint32, key uint64, base uint32) uint32 {
+	fresh := lane{key: key, base: base, principal: principal, class: c}
+	if n := len(q.free); n > 0 {
+		i := q.free[n-1]
+		q.free = q.free[:n-1]
+		q.lanes[i] = fresh
+		return i
+	}
+	q.lanes = append(q.lanes, fresh)
+	return uint32(len(q.lanes) - 1)
+}
+
+func (q *Queue) rekey(k *line, l *lane, at uint32, key uint64) {
+	for i := range uint32(l.items.n) {
+		k.marks.remove(entry{order: l.key, round: l.base + i})
+	}
+	for i := range uint32(l.items.n) {
+		k.marks.insert(entry{order: key, round: l.base + i, item: at})
+	}
+	l.key = key
+}
+
+// Remove takes a waiting item out without a start; its principal's last turn goes with it.
+func (q *Queue) Remove(c uint8, principal uint32, order uint64) bool {
+	l := q.lane(c, principal)
+	if l == nil || !l.items.remove(entry{order: order}) {
+		return false
+	}
+	q.lines[c].marks.remove(entry{order: l.key, round: l.base + uint32(l.items.n)})
+	q.left(c, principal)
+	return true
+}
+
+// Serve takes a waiting item out because it starts: its principal's first turn in the class is used, whichever of its
+// items it is. Classes outside open could not have gone now, so they come back without arrears.
+func (q *Queue) Serve(c uint8, principal uint32, order uint64, open Mask) bool {
+	l := q.lane(c, principal)
+	if l == nil || !l.items.remove(entry{order: order}) {
+		return false
+	}
+	k := &q.lines[c]
+	k.marks.remove(entry{order: l.key, round: l.base})
+	k.round = max(k.round, l.base)
+	l.base++
+	q.virtual = max(q.virtual, k.pass)
+	k.pass += k.stride
+	for j := range q.lines {
+		if !open.Has(uint8(j)) {
+			q.lines[j].pass = max(q.lines[j].pass, q.virtual)
+		}
+	}
+	q.left(c, principal)
+	return true
+}
+
+// left tidies up after an item went.
+func (q *Queue) left(c uint8, principal uint32) {
+	q.n--
+	b := &q.berths[principal][c]
+	l := &q.lanes[b.lane-1]
+	if l.items.n > 0 {
+		return
+	}
+	b.base = l.base
+	q.free = append(q.free, b.lane-1)
+	*l = lane{}
+	b.lane = 0
+}
+
+// PassOver says that a principal may not start now while others of its class do, and takes its waiting turns to the
+// round of the first one that may: what it could not use does not come back as arrears.
+func (q *Queue) PassOver(c uint8, principal uint32, round uint32) {
+	l := q.lane(c, principal)
+	if l == nil || l.base >= round {
+		return
+	}
+	k, at, n := &q.lines[c], q.berths[principal][c].lane-1, uint32(l.items.n)
+	d := round - l.base
+	for i := range min(d, n) {
+		k.marks.remove(entry{order: l.key, round: l.base + i})
+		k.marks.insert(entry{order: l.key, round: round + n - 1 - i, item: at})
+	}
+	l.base = round
+}
+
+// Ahead reports whether forgetting the principal would give it a turn before its time: it emptied in a round that its
+// class has not passed yet.
+func (q *Queue) Ahead(principal uint32) bool {
+	if int(principal) >= len(q.berths) {
+		return false
+	}
+	for c, b := range q.berths[principal] {
+		if q.lines[c].marks.n > 0 && b.base > q.lines[c].round {
+			return true
+		}
+	}
+	return false
+}
+
+// Forget drops what is remembered of a principal that has nothing waiting, so its number can be used again.
+func (q *Queue) Forget(principal uint32) {
+	if int(principal) < len(q.berths) {
+		q.berths[principal] = [Classes]berth{}
+	}
+}
+
+// Place is how many items start before this one if every class may start, only the first ever does, and nothing else
+// comes or leaves; 0 is next. It is exact.
+func (q *Queue) Place(c uint8, principal uint32, order uint64) (int, bool) {
+	l := q.lane(c, principal)
+	if l == nil {
+		return 0, false
+	}
+	turn := l.base + uint32(l.items.rank(entry{order: order}))
+	k := &q.lines[c]
+	place := k.marks.rank(entry{order: l.key, round: turn})
+	tag := k.pass + uint64(place+1)*k.stride
+	for j := range q.lines {
+		o := &q.lines[j]
+		if uint8(j) == c || o.marks.n == 0 || tag <= o.pass {
+			continue
+		}
+		span := tag - o.pass
+		if uint8(j) > c {
+			span-- // a tie goes to the higher class
+		}
+		place += min(int(span/o.stride), o.marks.n)
+	}
+	return place, true
+}
+
+// Head is the first item of a class in its order.
+func (q *Queue) Head(c uint8) (item uint32, ok bool) {
+	k := &q.lines[c]
+	if k.marks.n == 0 {
+		return 0, false
+	}
+	return q.lanes[k.marks.min().item].items.at(0).item, true
+}
