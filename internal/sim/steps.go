@@ -1,0 +1,178 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/roadstead/roadstead/internal/core/session"
+)
+
+// How the server treats a request without a download id (D-2.4): for how long it is held, and how many at once.
+const (
+	holdFor  = 20 * time.Second
+	holdsMax = 64
+)
+
+// jitter draws the random part of client waits.
+type jitter struct{ r *rand.Rand }
+
+func newJitter(seed uint64) jitter { return jitter{rand.New(rand.NewPCG(seed, 6))} }
+
+// maxJitter bounds what a client adds to a wait (D-1.4).
+const maxJitter = 5 * time.Second
+
+// add gives the wait of a client that was asked to come back after some time: whole seconds, as Retry-After has them,
+// and the client's own random part of at most a tenth.
+func (j jitter) add(wait time.Duration) time.Duration {
+	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
+	return wait + time.Duration(j.r.Int64N(int64(min(wait/10, maxJitter))+1))
+}
+
+// request is a client's request at the server: new, a poll, or the return of one that fell silent.
+func (s *Simulation) request(c *client) {
+	if c.held {
+		s.unhold(c)
+	}
+	if !s.ticking {
+		s.ticking = true
+		s.agenda.plan(entry{at: s.now.Add(session.TickEvery), what: tick})
+	}
+	s.tally.polls++
+	if c.state == coming {
+		c.entered = s.now
+	}
+	answers := 0
+	var answer session.Effect
+	for _, e := range s.apply(c.ask()) {
+		if e.Key == c.key && e.Kind <= session.Refuse {
+			answer = e
+			answers++
+		}
+	}
+	if answers != 1 {
+		s.fail("a request got %d answers instead of one", answers)
+		return
+	}
+	switch answer.Kind {
+	case session.Serve:
+		s.serve(c)
+	case session.Wait:
+		s.enqueue(c)
+	case session.Surplus, session.Refuse:
+		s.comeBack(c, answer.RetryAfter)
+	}
+}
+
+// serve lets a client's bytes flow.
+func (s *Simulation) serve(c *client) {
+	s.leaveQueue(c)
+	if !c.begun {
+		c.begun, c.started = true, s.now
+	}
+	c.state, c.told = reading, 0
+	c.flow = s.link.add(c, c.principal, c.length())
+	s.reads = append(s.reads, c)
+}
+
+// enqueue follows an answer to wait: a request without an id is held while there is room, any other is answered.
+func (s *Simulation) enqueue(c *client) {
+	if c.state != waiting {
+		c.state = waiting
+		s.waiting++
+	}
+	if c.stock && s.holds < holdsMax {
+		s.holds++
+		c.held = true
+		c.holding++
+		s.agenda.plan(entry{at: s.now.Add(holdFor), what: release, client: c, hold: c.holding})
+		s.apply(session.Event{Kind: session.Hold, Key: c.key})
+		return
+	}
+	s.answer(c)
+}
+
+// answer tells a waiting client its place and when to ask again.
+func (s *Simulation) answer(c *client) {
+	e, ok := s.machine.Estimate(s.now, c.key)
+	if !ok {
+		s.fail("a session that was told to wait has no estimate")
+		return
+	}
+	s.journal.estimate(s.now, e)
+	if e.Known && !c.promised {
+		c.promised, c.promise = true, e
+	}
+	c.ticketed, c.arrival = true, e.Arrival
+	if c.fate == leavesQueue {
+		if c.asks--; c.asks <= 0 {
+			s.leaveQueue(c)
+			s.end(c, gone)
+			return
+		}
+	}
+	s.comeBack(c, e.Check.Sub(s.now))
+}
+
+// comeBack plans the client's next request. The answer and the request take a round trip together.
+func (s *Simulation) comeBack(c *client, wait time.Duration) {
+	s.agenda.plan(entry{at: s.now.Add(s.jitter.add(wait) + s.cfg.Latency), what: request, client: c})
+}
+
+// unhold ends the hold of a request.
+func (s *Simulation) unhold(c *client) {
+	c.held = false
+	s.holds--
+	s.apply(session.Event{Kind: session.Unhold, Key: c.key})
+}
+
+// release answers a request that was held long enough.
+func (s *Simulation) release(c *client) {
+	s.unhold(c)
+	s.answer(c)
+}
+
+// leaveQueue counts a client out of the queue.
+func (s *Simulation) leaveQueue(c *client) {
+	if c.state == waiting {
+		s.waiting--
+	}
+}
+
+// through handles a flow that sent all it should: the end of the file, or the point where the client's fate strikes.
+func (s *Simulation) through(c *client) {
+	s.tell(c)
+	at := c.from + c.flow.length
+	s.stopReading(c)
+	if at == c.size {
+		c.finished = s.now.Add(s.cfg.Latency / 2)
+		s.end(c, done)
+		s.apply(session.Event{Kind: session.Finish, Key: c.key, From: c.from, To: c.size})
+		return
+	}
+	if c.fate == leavesFile {
+		s.end(c, gone) // the response stays open until the server sees the silence
+		return
+	}
+	// Only whole ranges were delivered; the rest is asked for again.
+	from := c.from
+	c.from += (at - c.from) / rangeBytes * rangeBytes
+	c.state, c.fate = silent, finishes
+	s.apply(session.Event{Kind: session.Finish, Key: c.key, From: from, To: c.from})
+	s.agenda.plan(entry{at: s.now.Add(c.silence), what: request, client: c})
+}
+
+// stopReading takes a client off the list of those whose bytes are told each tick.
+func (s *Simulation) stopReading(c *client) {
+	for i, r := range s.reads {
+		if r == c {
+			s.reads = append(s.reads[:i], s.reads[i+1:]...)
+			return
+		}
+	}
+}
+
+// end closes a client's story.
+func (s *Simulation) end(c *client, as state) {
+	c.state = as
+	s.open--
+}
