@@ -31,8 +31,7 @@ type NewKey struct {
 
 // NewRepository is the body of POST /api/v1/repositories.
 type NewRepository struct {
-	Name   string `json:"name"`
-	Tenant string `json:"tenant,omitempty" doc:"Tenant id, for operators; the caller's own when absent."`
+	Name string `json:"name" doc:"1 to 128 of a-z 0-9 . _ -, beginning with a letter or digit; unique on the server."`
 }
 
 // GrantRole is the body of PUT /api/v1/repositories/{repository}/grants/{account}.

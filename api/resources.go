@@ -70,6 +70,7 @@ type File struct {
 	MediaType  string    `json:"mediaType"`
 	CreatedAt  time.Time `json:"createdAt"`
 	CreatedBy  string    `json:"createdBy"`
+	Deleted    bool      `json:"deleted,omitempty" doc:"In a list of revisions: this one is the deletion of the path."`
 }
 
 // Page is one page of a listing; pass Next as after to get the next one. Next is empty on the last page.
