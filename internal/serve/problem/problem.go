@@ -23,10 +23,14 @@ func Of(err error) api.Problem {
 		err = fault.New(fault.TooLarge, "the request body may hold %d bytes at most", large.Limit)
 	}
 	f := fault.From(err)
+	wait := seconds(f.RetryAfter)
+	if wait == 0 && (f.Code == fault.Busy || f.Code == fault.RateLimited) {
+		wait = 1 // a test forbids such faults; should one slip through, no client is left guessing
+	}
 	p := api.Problem{
 		Type: TypeOf(f.Code), Title: http.StatusText(f.Code.Status()), Status: f.Code.Status(),
 		Code: string(f.Code), Reason: f.Reason, Message: f.Message,
-		RetryAfterSeconds: seconds(f.RetryAfter),
+		RetryAfterSeconds: wait,
 	}
 	for _, d := range f.Details {
 		p.Details = append(p.Details, api.Detail(d))
