@@ -154,3 +154,22 @@ func (c *Cursor) lift(t *track, round uint32) {
 		return 1
 	})
 }
+
+// Passed calls f for the principal of every turn of a class that was left behind so far, once per turn.
+func (c *Cursor) Passed(class uint8, f func(principal uint32)) {
+	for _, e := range c.lines[class].passed {
+		f(c.q.lanes[e.item].principal)
+	}
+}
+
+// Left is how many items of a principal in a class the cursor has not taken.
+func (c *Cursor) Left(class uint8, principal uint32) int {
+	l := c.q.lane(class, principal)
+	if l == nil {
+		return 0
+	}
+	if l.epoch != c.q.epoch {
+		return l.items.n
+	}
+	return l.items.n - int(l.taken)
+}

@@ -102,7 +102,7 @@ type ClassCounts struct {
 	Waiting, Active, Paused int
 	Held                    int        // requests held open
 	WaitingBytes            int64      // bytes the waiting ones still want
-	Oldest                  clock.Mono // arrival of the one waiting longest; meaningful when Waiting > 0
+	Head                    clock.Mono // arrival of the first in its order; meaningful when Waiting > 0
 }
 
 // Counts is a snapshot of the machine.

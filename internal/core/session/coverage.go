@@ -1,0 +1,74 @@
+package session
+
+import "slices"
+
+// spansMost bounds the intervals a session remembers; past it the shortest is forgotten, which only delays the end of
+// the session to its idle time (D-2.7).
+const spansMost = 64
+
+// span is bytes from..to, to exclusive.
+type span struct{ from, to int64 }
+
+// coverage is what a download was given whole, and where it began (D-2.7).
+type coverage struct {
+	spans []span // apart from each other, in order
+	start int64  // lowest offset asked, reads of the tail aside; -1 while there is none
+}
+
+// ask notes the offset of a request. A read of the tail sets no start: it is how archives are looked into.
+func (c *coverage) ask(from int64, tail bool) {
+	if !tail && (c.start < 0 || from < c.start) {
+		c.start = from
+	}
+}
+
+// add notes bytes delivered whole.
+func (c *coverage) add(from, to int64) {
+	if to <= from {
+		return
+	}
+	i := 0
+	for i < len(c.spans) && c.spans[i].to < from {
+		i++
+	}
+	j := i
+	for j < len(c.spans) && c.spans[j].from <= to {
+		from, to = min(from, c.spans[j].from), max(to, c.spans[j].to)
+		j++
+	}
+	c.spans = slices.Replace(c.spans, i, j, span{from, to})
+	if len(c.spans) > spansMost {
+		short := 0
+		for k, s := range c.spans {
+			if s.to-s.from < c.spans[short].to-c.spans[short].from {
+				short = k
+			}
+		}
+		c.spans = slices.Delete(c.spans, short, short+1)
+	}
+}
+
+// complete reports whether everything from the start to the end of the object was delivered.
+func (c *coverage) complete(size int64) bool {
+	if c.start < 0 {
+		return false
+	}
+	for _, s := range c.spans {
+		if s.from <= c.start {
+			if s.to >= size {
+				return true
+			}
+			continue
+		}
+		break
+	}
+	return c.start >= size
+}
+
+// delivered is the number of bytes given whole.
+func (c *coverage) delivered() (n int64) {
+	for _, s := range c.spans {
+		n += s.to - s.from
+	}
+	return n
+}

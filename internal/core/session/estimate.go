@@ -1,0 +1,104 @@
+package session
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/roadstead/roadstead/internal/clock"
+)
+
+// Estimate tells a waiting session its place, its start and when to ask again; ok is false when the key does not wait.
+func (m *Machine) Estimate(now clock.Mono, k Key) (e Estimate, ok bool) {
+	h := m.index[k]
+	if h == 0 {
+		return Estimate{}, false
+	}
+	r := m.records.at(h)
+	if r.state != waiting {
+		return Estimate{Class: r.class, Arrival: r.arrival()}, false
+	}
+	return m.look(now, h, r), true
+}
+
+// look makes the estimate of a waiting session.
+func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
+	e := Estimate{Class: r.class, Arrival: r.arrival()}
+	if r.has(fresh) || now < m.settle {
+		e.Check = now.Add(m.firstCheck(now, r))
+		return e
+	}
+	place, _ := m.queue.Place(uint8(r.class), r.principal, r.order)
+	e.Position = place + 1
+	if !m.plan.known {
+		e.Check = now.Add(m.spread(r.key, m.blindCheck(r, place)))
+		return e
+	}
+	e.Known = true
+	e.Start = max(now, m.plan.at.Add(m.plan.start(h, r, place)))
+	wait := e.Start.Sub(now)
+	early, late := m.plan.interval(wait)
+	e.Earliest, e.Latest = max(now, e.Start.Add(-early)), e.Start.Add(late)
+	check := min(max(wait/2, MinCheck), MaxCheck)
+	if r.has(marked) {
+		check = MinCheckHead
+	}
+	e.Check = now.Add(m.spread(r.key, check))
+	return e
+}
+
+// start is when a session at a place starts, from the plan's instant.
+func (p *plan) start(h uint32, r *record, place int) time.Duration {
+	if r.plan != 0 && p.entries[r.plan-1].handle == h {
+		return p.entries[r.plan-1].start
+	}
+	beyond := max(0, place+1-len(p.entries))
+	return p.last + bytesTime(float64(beyond)*p.mean, p.rate)
+}
+
+// interval is how far around its point a start may lie: one seat turn wide, or a fifth of the wait if that is wider.
+// The point is made with the best rate of the last minute, so more of the interval lies behind it.
+func (p *plan) interval(wait time.Duration) (early, late time.Duration) {
+	width := max(p.turn, wait/5)
+	return width * 2 / 5, width * 11 / 20
+}
+
+// firstCheck is when a newcomer asks again: after the next tick its place is known (D-6.2).
+func (m *Machine) firstCheck(now clock.Mono, r *record) time.Duration {
+	if now < m.settle {
+		return m.settle.Sub(now) + MinCheckHead
+	}
+	return MinCheck
+}
+
+// blindCheck is when a session asks again while no rate is known: later the further back it stands.
+func (m *Machine) blindCheck(r *record, place int) time.Duration {
+	if r.has(marked) {
+		return MinCheckHead
+	}
+	return min(MinCheck+time.Duration(place)*20*time.Millisecond, MaxCheck)
+}
+
+// spread moves a check time by up to a tenth, by the key, so that polls do not come as a herd (D-6.2).
+func (m *Machine) spread(k Key, d time.Duration) time.Duration {
+	x := binary.LittleEndian.Uint64(k[:8]) ^ binary.LittleEndian.Uint64(k[8:])*0x9e3779b97f4a7c15 ^ m.seed
+	x ^= x >> 31
+	x *= 0xd6e8feb86659fd93
+	x ^= x >> 32
+	return d + d/10*time.Duration(x%1024)/1024
+}
+
+// promise keeps the first interval announced with a place, to be scored when the session starts (D-6.3).
+func (m *Machine) promise(now clock.Mono, r *record, e Estimate) {
+	if !e.Known || r.point != 0 {
+		return
+	}
+	r.point = toMS(e.Start.Sub(r.arrival()))
+	r.early, r.late = toMS(e.Start.Sub(e.Earliest)), toMS(e.Latest.Sub(e.Start))
+	r.point = max(r.point, 1)
+}
+
+func ms(n uint32) clock.Mono { return clock.Mono(time.Duration(n) * time.Millisecond) }
+
+func toMS(d time.Duration) uint32 {
+	return uint32(min(max(d.Milliseconds(), 0), 1<<32-1))
+}

@@ -1,0 +1,123 @@
+package session
+
+import (
+	"time"
+
+	"github.com/roadstead/roadstead/internal/class"
+	"github.com/roadstead/roadstead/internal/clock"
+)
+
+type state uint8
+
+const (
+	vacant  state = iota // the slot is free
+	waiting              // has a turn in the order
+	active               // has a seat
+	paused               // lost its seat to idleness; keeps its arrival
+	gone                 // tombstone: any ticket of this key is void (D-8.2)
+)
+
+const (
+	identified uint8 = 1 << iota // the client sends a download id
+	marked                       // may take a seat when it comes (D-2.12)
+	beyond                       // marked although its principal is at its share: no contender was there
+	fresh                        // came after the last tick: its place is not told yet (D-6.2)
+	linked                       // is in a bucket of the wheel
+)
+
+// record is one session. It holds no pointers, so a million of them cost the collector nothing.
+type record struct {
+	key       Key
+	order     uint64     // arrival and sequence number, see orderOf
+	left      int64      // bytes the client still wants, as far as known while it waits
+	deadline  clock.Mono // no-show, end of a pause, end of a tombstone
+	principal uint32
+	prev      uint32 // neighbours in the wheel's bucket
+	next      uint32
+	seat      uint32 // index+1 into the machine's seats, when active or paused
+	point     uint32 // first announced start, in ms after arrival; 0 when none was announced
+	early     uint32 // how much before the point the first interval began, ms
+	late      uint32 // how much after the point it ended, ms
+	plan      uint16 // index+1 into the plan, when it is there
+	bucket    uint16
+	held      uint16 // requests the shell holds open
+	state     state
+	flags     uint8
+	class     class.Class
+	running   uint8 // responses open
+}
+
+func (r *record) has(f uint8) bool { return r.flags&f != 0 }
+func (r *record) set(f uint8)      { r.flags |= f }
+func (r *record) clear(f uint8)    { r.flags &^= f }
+
+// Orders: 40 bits of arrival in ms, moved so that arrivals from before the process began are positive too, and 24 bits
+// of sequence number.
+const (
+	sequenceBits = 24
+	arrivalBias  = int64(1) << 38
+)
+
+func orderOf(arrival clock.Mono, sequence uint32) uint64 {
+	ms := int64(arrival)/int64(time.Millisecond) + arrivalBias
+	ms = min(max(ms, 0), 1<<40-1)
+	return uint64(ms)<<sequenceBits | uint64(sequence&(1<<sequenceBits-1))
+}
+
+func (r *record) arrival() clock.Mono {
+	return clock.Mono((int64(r.order>>sequenceBits) - arrivalBias) * int64(time.Millisecond))
+}
+
+// pageSize records make a page; pages are never moved, so growth copies nothing.
+const pageSize = 1024
+
+// arena keeps the records; a handle is an index into it, never 0.
+type arena struct {
+	pages []*[pageSize]record
+	free  []uint32
+	used  uint32
+}
+
+func (a *arena) at(h uint32) *record { return &a.pages[h/pageSize][h%pageSize] }
+
+func (a *arena) take() uint32 {
+	if n := len(a.free); n > 0 {
+		h := a.free[n-1]
+		a.free = a.free[:n-1]
+		return h
+	}
+	a.used++
+	if int(a.used/pageSize) >= len(a.pages) {
+		a.pages = append(a.pages, new([pageSize]record))
+	}
+	return a.used
+}
+
+func (a *arena) give(h uint32) {
+	*a.at(h) = record{}
+	a.free = append(a.free, h)
+}
+
+// seat is what only sessions with a seat, or paused ones, need.
+type seat struct {
+	covered  coverage
+	sent     int64      // bytes the sockets accepted since the seat was taken
+	goal     int64      // bytes wanted when the seat was taken
+	lastByte clock.Mono // idle counts from here (D-2.8)
+	size     int64
+}
+
+// left is how many bytes the session still wants.
+func (s *seat) left() int64 { return max(0, s.goal-s.sent) }
+
+// ask notes the offset of a request; one below the start known so far makes the download longer.
+func (s *seat) ask(from int64, tail bool) {
+	was := s.covered.start
+	s.covered.ask(from, tail)
+	switch now := s.covered.start; {
+	case was < 0 && now >= 0:
+		s.goal += s.size - now
+	case now < was:
+		s.goal += was - now
+	}
+}

@@ -1,0 +1,137 @@
+package session
+
+import (
+	"time"
+
+	"github.com/roadstead/roadstead/internal/clock"
+)
+
+// request answers a GET: it starts, goes on, waits, or is told to come later.
+func (m *Machine) request(now clock.Mono, e Event, h uint32) {
+	arrives := h == 0
+	if h == 0 || m.records.at(h).state == gone {
+		var ok bool
+		if h, ok = m.admit(now, e, h); !ok {
+			return
+		}
+		arrives = true
+	}
+	r := m.records.at(h)
+	if r.state == paused {
+		m.comeBack(h, r)
+		arrives = true
+	}
+	if r.state == waiting && (m.mayTake(now, r) || arrives && m.walksIn(now, r)) {
+		m.sit(now, h, r)
+	}
+	if r.state == active {
+		m.serve(r, e)
+		return
+	}
+	est := m.look(now, h, r)
+	m.promise(now, r, est)
+	r.deadline = est.Check.Add(NoShowSlack)
+	m.wheel.put(&m.records, h)
+	m.emit(Wait, r)
+}
+
+// serve opens one more response of an active session (D-2.10).
+func (m *Machine) serve(r *record, e Event) {
+	if int(r.running) >= m.policy.RangesPerSession {
+		m.emit(Surplus, r).RetryAfter = time.Second
+		return
+	}
+	m.seats[r.seat-1].ask(e.From, e.Tail)
+	r.running++
+	m.responses++
+	m.emit(Serve, r)
+}
+
+// admit makes a waiting session of a key that has none, within the bounds (D-7.1). A tombstone is reused: it knows
+// better than any ticket when the download came (D-8.2).
+func (m *Machine) admit(now clock.Mono, e Event, tomb uint32) (uint32, bool) {
+	h := tomb
+	if h == 0 {
+		if len(m.index) >= m.policy.MaxSessions && !m.exhume() {
+			m.refuse(e, "sessions")
+			return 0, false
+		}
+		p, known := m.principals.index[e.Principal]
+		if known && int(m.principals.all[p].records) >= m.policy.MaxPerPrincipal {
+			m.refuse(e, "principal")
+			return 0, false
+		}
+		h = m.records.take()
+		r := m.records.at(h)
+		r.key, r.principal = e.Key, m.principals.number(e.Principal)
+		m.principals.all[r.principal].known++
+		m.index[e.Key] = h
+	} else if r := m.records.at(h); int(m.principals.all[r.principal].records) >= m.policy.MaxPerPrincipal {
+		m.refuse(e, "principal")
+		return 0, false
+	}
+	r := m.records.at(h)
+	arrival := now
+	back := tomb == 0 && e.Ticketed
+	if back {
+		arrival = min(e.Arrival, now)
+	}
+	m.sequence++
+	r.order, r.class, r.state = orderOf(arrival, m.sequence), e.Class, waiting
+	r.flags = r.flags&linked | fresh
+	if e.Identified {
+		r.set(identified)
+	}
+	r.left = max(e.Size-e.From, 0)
+	if e.Tail {
+		r.left = max(e.To-e.From, 0)
+	}
+	m.chair(r, e.Size)
+	m.seats[r.seat-1].covered.ask(e.From, e.Tail)
+	m.principals.all[r.principal].records++
+	m.newly = append(m.newly, h)
+	m.push(h, r, back)
+	return h, true
+}
+
+func (m *Machine) refuse(e Event, bound string) {
+	m.effects = append(m.effects, Effect{
+		Kind: Refuse, Key: e.Key, Class: e.Class, Bound: bound, RetryAfter: m.spread(e.Key, 30*time.Second),
+	})
+}
+
+// comeBack puts a paused session into the order again at its old arrival: not ahead of those who waited (D-2.8).
+func (m *Machine) comeBack(h uint32, r *record) {
+	m.counts[r.class].Paused--
+	r.state = waiting
+	r.set(fresh)
+	m.newly = append(m.newly, h)
+	m.push(h, r, true)
+}
+
+// walksIn reports whether an arrival finds a seat that it may take and nobody who should have it first (D-2.12).
+func (m *Machine) walksIn(now clock.Mono, r *record) bool {
+	if now < m.settle || !m.seatFor(uint8(r.class)) {
+		return false
+	}
+	contender := m.under(r.principal)
+	for c := range m.contenders {
+		if !m.seatFor(uint8(c)) {
+			continue
+		}
+		others := m.queue.ClassLen(uint8(c))
+		if contender {
+			others = int(m.contenders[c])
+		}
+		if c == int(r.class) {
+			others--
+			if contender && m.queue.LaneLen(uint8(c), r.principal) > 1 {
+				return false // one of its own came before it
+			}
+		}
+		if others > 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,128 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/roadstead/roadstead/internal/clock"
+)
+
+// sit gives a session that is in the order a seat.
+func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
+	e := m.emit(Started, r)
+	e.Waited = now.Sub(r.arrival())
+	if r.point != 0 {
+		e.Promised = true
+		e.Point = r.arrival() + ms(r.point)
+		e.Earliest, e.Latest = e.Point-ms(r.early), e.Point+ms(r.late)
+	}
+	m.pull(r, true)
+	m.wheel.drop(&m.records, h)
+	r.state = active
+	m.active++
+	if r.class != 0 {
+		m.below++
+	}
+	m.counts[r.class].Active++
+	m.holds(r.principal, 1)
+	s := &m.seats[r.seat-1]
+	s.sent, s.goal, s.lastByte = 0, r.left, now
+	m.running = append(m.running, h)
+}
+
+// stand takes the seat of an active session away; what becomes of the session is the caller's.
+func (m *Machine) stand(h uint32, r *record) {
+	m.active--
+	if r.class != 0 {
+		m.below--
+	}
+	m.counts[r.class].Active--
+	m.holds(r.principal, -1)
+	r.left = m.seats[r.seat-1].left()
+	at := slices.Index(m.running, h)
+	m.running = slices.Delete(m.running, at, at+1)
+}
+
+// chair gives the record a place to keep its coverage.
+func (m *Machine) chair(r *record, size int64) {
+	fresh := seat{covered: coverage{start: -1}, size: size}
+	if n := len(m.freeSeat); n > 0 {
+		r.seat = m.freeSeat[n-1] + 1
+		m.freeSeat = m.freeSeat[:n-1]
+		m.seats[r.seat-1] = fresh
+		return
+	}
+	m.seats = append(m.seats, fresh)
+	r.seat = uint32(len(m.seats))
+}
+
+func (m *Machine) unchair(r *record) {
+	if r.seat != 0 {
+		m.seats[r.seat-1] = seat{}
+		m.freeSeat = append(m.freeSeat, r.seat-1)
+		r.seat = 0
+	}
+}
+
+// bury leaves a tombstone, so that no ticket brings an ended session back to its old place (D-8.2).
+func (m *Machine) bury(now clock.Mono, h uint32, r *record) {
+	m.unchair(r)
+	m.principals.all[r.principal].records--
+	r.state, r.flags, r.point = gone, r.flags&(identified|linked), 0
+	r.deadline = now.Add(KeepGone)
+	m.wheel.put(&m.records, h)
+	m.graves = append(m.graves, grave{h, r.deadline})
+}
+
+// erase forgets a record altogether.
+func (m *Machine) erase(h uint32, r *record) {
+	m.wheel.drop(&m.records, h)
+	m.responses -= int(r.running)
+	delete(m.index, r.key)
+	m.principals.vacate(r.principal, m.queue)
+	m.records.give(h)
+}
+
+// exhume makes room by forgetting the oldest tombstone before its time.
+func (m *Machine) exhume() bool {
+	for len(m.graves) > 0 {
+		g := m.graves[0]
+		m.graves = m.graves[1:]
+		if r := m.records.at(g.handle); r.state == gone && r.deadline == g.until {
+			m.erase(g.handle, r)
+			return true
+		}
+	}
+	return false
+}
+
+// callHeld gives free seats to marked sessions whose request the server holds open: they are here already (D-2.4).
+func (m *Machine) callHeld(now clock.Mono) {
+	for _, h := range m.offers {
+		if m.active >= m.policy.Sessions {
+			return
+		}
+		r := m.records.at(h)
+		if r.state == waiting && r.held > 0 && m.mayTake(now, r) {
+			m.sit(now, h, r)
+			m.emit(Seated, r)
+		}
+	}
+}
+
+// mayTake reports whether a marked session may take a seat at this instant.
+func (m *Machine) mayTake(now clock.Mono, r *record) bool {
+	if now < m.settle || !r.has(marked) || !m.seatFor(uint8(r.class)) {
+		return false
+	}
+	return r.has(beyond) || m.under(r.principal) || m.rivals() == 0
+}
+
+// rivals counts the lanes of principals under their share that could use a free seat now.
+func (m *Machine) rivals() (n int32) {
+	for c, k := range m.contenders {
+		if m.seatFor(uint8(c)) {
+			n += k
+		}
+	}
+	return n
+}
