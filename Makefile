@@ -29,11 +29,12 @@ demo: ## a fleet downloads a real file over a limited link (DEMO_ARGS=...)
 test: ## the whole gate: installs what it needs, checks, tests, race detector, small load run
 	@scripts/test
 
-check: bin/staticcheck ## quick: gofmt, go vet, staticcheck, the rules of the tree
+check: bin/staticcheck bin/lint ## quick: gofmt, go vet, staticcheck, dropped errors, the rules of the tree
 	@unformatted=$$(git ls-files -co --exclude-standard '*.go' | xargs -r ls 2>/dev/null | xargs -r gofmt -l); \
 	  [ -z "$$unformatted" ] || { printf 'not formatted, run gofmt -w:\n%s\n' "$$unformatted"; exit 1; }
 	@go vet ./...
 	@bin/staticcheck ./...
+	@go vet -vettool=$(CURDIR)/bin/lint -errcheck.exclude=$(CURDIR)/tools/lint/droppable.txt ./...
 	@go test .
 
 race: ## the race detector on the packages that share memory between goroutines
@@ -63,5 +64,5 @@ clean: ## remove what was built
 bin/staticcheck: tools/go.mod tools/go.sum
 	@go -C tools build -o ../bin/ honnef.co/go/tools/cmd/staticcheck && touch $@
 
-bin/tally: $(wildcard tools/tally/*.go) tools/go.mod
-	@go -C tools build -o ../bin/ ./tally && touch $@
+bin/lint bin/tally: bin/%: $(wildcard tools/lint/*.go tools/tally/*.go) tools/go.mod tools/go.sum
+	@go -C tools build -o ../bin/ ./$* && touch $@
