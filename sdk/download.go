@@ -57,7 +57,6 @@ type download struct {
 	class    string
 	restarts int
 	savedAt  time.Duration
-	saved    bool
 }
 
 // Download fetches an object: it waits in the queue, reads by ranges pinned to one revision, survives faults within
@@ -151,7 +150,7 @@ func (d *download) step(ctx context.Context) error {
 	err := d.fetch(ctx)
 	if err == nil {
 		d.op.answered()
-		return d.saveNow(!d.saved || d.c.clock.Mono()-d.savedAt >= checkpointEvery)
+		return d.saveNow(d.cp.Offset == 0 || d.c.clock.Mono()-d.savedAt >= checkpointEvery)
 	}
 	if c, ok := errors.AsType[*changedError](err); ok {
 		return d.restart(c.reason)
@@ -203,7 +202,7 @@ func (d *download) save() error {
 	if err := d.cp.save(d.req.File); err != nil {
 		return err
 	}
-	d.saved, d.savedAt = true, d.c.clock.Mono()
+	d.savedAt = d.c.clock.Mono()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -95,7 +96,14 @@ func (e *connectionError) Error() string        { return e.err.Error() }
 func (e *connectionError) Unwrap() error        { return e.err }
 func (e *connectionError) Is(target error) bool { return target == ErrNetwork }
 
-func broken(err error) error { return &connectionError{err} }
+// broken marks an error as a real fault of the way to the server. A certificate that isn't trusted is not one: asking
+// again doesn't mend it.
+func broken(err error) error {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fail(ErrNetwork, err, "the server's certificate is not trusted")
+	}
+	return &connectionError{err}
+}
 
 // failure is one of the sentinels with a sentence of its own.
 type failure struct {

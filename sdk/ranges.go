@@ -20,17 +20,17 @@ func (e *changedError) Error() string { return e.reason }
 
 var errStalled = errors.New("no byte moved within the attempt's time limit")
 
-// watch is a context that ends when an attempt moves no byte for the given time. Each call of alive starts the time
+// watch is a context that ends when an attempt moves no byte for the given time. Each call of extend starts the time
 // anew.
-func watch(ctx context.Context, limit time.Duration) (watched context.Context, alive func(), stop func()) {
+func watch(ctx context.Context, limit time.Duration) (watched context.Context, extend func(time.Duration), stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(limit, func() { cancel(errStalled) })
-	return watched, func() { timer.Reset(limit) }, func() { timer.Stop(); cancel(nil) }
+	return watched, func(d time.Duration) { timer.Reset(d) }, func() { timer.Stop(); cancel(nil) }
 }
 
 // fetch asks for the next range and writes what comes. What was received stays received, whatever the error.
 func (d *download) fetch(parent context.Context) error {
-	ctx, alive, stop := watch(parent, d.c.retry.AttemptTimeout)
+	ctx, extend, stop := watch(parent, d.c.retry.AttemptTimeout)
 	defer stop()
 	req, err := d.c.request(ctx, http.MethodGet, d.req.URL, nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func (d *download) fetch(parent context.Context) error {
 	if err != nil || length == 0 {
 		return err
 	}
-	return d.copy(ctx, resp.Body, length, alive)
+	return d.copy(ctx, resp.Body, length, func() { extend(d.c.retry.AttemptTimeout) })
 }
 
 func (d *download) headers(h http.Header) {

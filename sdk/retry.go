@@ -120,13 +120,12 @@ func (o *operation) recoverFrom(ctx context.Context, err error) error {
 // spend takes a retry from the budget and pauses (D-1.2).
 func (o *operation) spend(ctx context.Context, err error) error {
 	var asked time.Duration
-	if e, ok := errors.AsType[*Error](err); ok {
-		if !e.transient() || e.RetryAfter > o.retry.MaxDelay {
+	if _, ok := errors.AsType[*connectionError](err); !ok {
+		e, ok := errors.AsType[*Error](err)
+		if !ok || !e.transient() || e.RetryAfter > o.retry.MaxDelay {
 			return err
 		}
 		asked = e.RetryAfter
-	} else if _, ok := errors.AsType[*connectionError](err); !ok {
-		return err
 	}
 	if o.spent >= o.retry.PerOperation || o.inRequest >= o.retry.PerRequest {
 		if o.inRequest == 0 {

@@ -1,0 +1,96 @@
+package sdk
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+)
+
+// Keys lists the caller's API keys, or those of another account when account is set; never their secrets.
+func (c *Client) Keys(ctx context.Context, account string) iter.Seq2[api.Key, error] {
+	query := url.Values{}
+	if account != "" {
+		query.Set("account", account)
+	}
+	return pages[api.Key](ctx, c, "keys", query)
+}
+
+// CreateKey makes an API key; its secret is only in this answer. Empty account: the caller's own. Zero expires: the
+// server's default.
+func (c *Client) CreateKey(ctx context.Context, account, name string, expires time.Duration) (out api.Key, err error) {
+	in := struct {
+		Account   string     `json:"account,omitempty"`
+		Name      string     `json:"name"`
+		ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	}{Account: account, Name: name}
+	if expires > 0 {
+		at := c.clock.Wall().Add(expires).UTC().Truncate(time.Second)
+		in.ExpiresAt = &at
+	}
+	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"keys", nil), in, &out)
+	return out, err
+}
+
+// RevokeKey ends an API key.
+func (c *Client) RevokeKey(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, c.at(apiRoot+"keys/"+url.PathEscape(id), nil), nil, nil)
+}
+
+// Tenants lists the tenants (operators only).
+func (c *Client) Tenants(ctx context.Context) iter.Seq2[api.Tenant, error] {
+	return pages[api.Tenant](ctx, c, "tenants", nil)
+}
+
+// CreateTenant makes a tenant (operators only).
+func (c *Client) CreateTenant(ctx context.Context, name string) (out api.Tenant, err error) {
+	in := struct {
+		Name string `json:"name"`
+	}{name}
+	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"tenants", nil), in, &out)
+	return out, err
+}
+
+// Users lists the people the caller may see.
+func (c *Client) Users(ctx context.Context) iter.Seq2[api.Account, error] {
+	return pages[api.Account](ctx, c, "users", nil)
+}
+
+// ServiceAccounts lists the service accounts the caller may see.
+func (c *Client) ServiceAccounts(ctx context.Context) iter.Seq2[api.Account, error] {
+	return pages[api.Account](ctx, c, "service-accounts", nil)
+}
+
+// NewAccount is a user or service account to make. Empty Tenant: the caller's own.
+type NewAccount struct {
+	Tenant   string `json:"tenant,omitempty"`
+	Name     string `json:"name"`
+	Class    string `json:"class,omitempty"`    // service accounts only; empty: the server's default
+	Operator bool   `json:"operator,omitempty"` // users only
+}
+
+// CreateUser makes a person's account.
+func (c *Client) CreateUser(ctx context.Context, in NewAccount) (out api.Account, err error) {
+	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"users", nil), in, &out)
+	return out, err
+}
+
+// CreateServiceAccount makes an account for machines.
+func (c *Client) CreateServiceAccount(ctx context.Context, in NewAccount) (out api.Account, err error) {
+	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"service-accounts", nil), in, &out)
+	return out, err
+}
+
+// SetClass changes a service account's class if its policy still has the expected revision; otherwise the error's
+// Code is revision_mismatch (D-4.3).
+func (c *Client) SetClass(ctx context.Context, id, class string, expectedRevision int64) (out api.Account, err error) {
+	in := struct {
+		Class            string `json:"class"`
+		ExpectedRevision int64  `json:"expectedRevision"`
+	}{class, expectedRevision}
+	err = c.call(ctx, http.MethodPatch, c.at(apiRoot+"service-accounts/"+url.PathEscape(id), nil), in, &out)
+	return out, err
+}
