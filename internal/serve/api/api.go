@@ -55,8 +55,10 @@ type operations struct {
 // registrar lets huma register where Register's caller wants.
 type registrar func(pattern string, h http.HandlerFunc)
 
-func (r registrar) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) { r(pattern, h) }
-func (r registrar) ServeHTTP(w http.ResponseWriter, req *http.Request)                    { http.NotFound(w, req) }
+func (r registrar) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Request)) {
+	r(pattern, h)
+}
+func (r registrar) ServeHTTP(w http.ResponseWriter, req *http.Request) { http.NotFound(w, req) }
 
 func config() huma.Config {
 	doc := &huma.OpenAPI{

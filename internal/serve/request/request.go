@@ -20,7 +20,9 @@ type Info struct {
 type key struct{}
 
 // With attaches info to the context of its request.
-func With(ctx context.Context, info *Info) context.Context { return context.WithValue(ctx, key{}, info) }
+func With(ctx context.Context, info *Info) context.Context {
+	return context.WithValue(ctx, key{}, info)
+}
 
 // From gives the request's info; outside a request, an empty one that nobody reads.
 func From(ctx context.Context) *Info {
