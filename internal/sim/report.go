@@ -73,6 +73,7 @@ type Left struct {
 
 // story is one client's run, in seconds since the fleet's first request at the server; -1 for what did not happen.
 type story struct {
+	class                            class.Class
 	entered, started, finished, even float64
 	promised                         bool
 	point, earliest, latest          float64
@@ -143,7 +144,7 @@ func (r *Report) sum(fleet []*client, ends []clock.Mono) {
 	var finish, shared []float64
 	first := fleet[0].arrives
 	for _, c := range fleet {
-		st := story{started: -1, finished: -1, even: -1, entered: c.entered.Sub(first).Seconds()}
+		st := story{class: c.class, started: -1, finished: -1, even: -1, entered: c.entered.Sub(first).Seconds()}
 		if c.begun {
 			st.started = c.started.Sub(first).Seconds()
 		}

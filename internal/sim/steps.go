@@ -13,19 +13,27 @@ const (
 	holdsMax = 64
 )
 
+// Bounds of a client's wait: what it adds at random, and the least and most it waits whatever it is told (D-1.4).
+const (
+	maxJitter    = 5 * time.Second
+	shortestWait = 250 * time.Millisecond
+	longestWait  = time.Hour
+)
+
 // jitter draws the random part of client waits.
 type jitter struct{ r *rand.Rand }
 
 func newJitter(seed uint64) jitter { return jitter{rand.New(rand.NewPCG(seed, 6))} }
 
-// maxJitter bounds what a client adds to a wait (D-1.4).
-const maxJitter = 5 * time.Second
+// add gives how long the SDK stays away when it is told a time, which it gets in milliseconds.
+func (j jitter) add(told time.Duration) time.Duration {
+	told = min(max(told, shortestWait), longestWait)
+	return told + time.Duration(j.r.Int64N(int64(min(told/10, maxJitter))+1))
+}
 
-// add gives the wait of a client that was asked to come back after some time: whole seconds, as Retry-After has them,
-// and the client's own random part of at most a tenth.
-func (j jitter) add(wait time.Duration) time.Duration {
-	wait = max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
-	return wait + time.Duration(j.r.Int64N(int64(min(wait/10, maxJitter))+1))
+// wholeSeconds is how long a stock tool stays away: what Retry-After says.
+func wholeSeconds(told time.Duration) time.Duration {
+	return max(time.Second, (told + time.Second - 1).Truncate(time.Second))
 }
 
 // request is a client's request at the server: new, a poll, or the return of one that fell silent.
@@ -115,7 +123,12 @@ func (s *Simulation) answer(c *client) {
 
 // comeBack plans the client's next request. The answer and the request take a round trip together.
 func (s *Simulation) comeBack(c *client, wait time.Duration) {
-	s.agenda.plan(entry{at: s.now.Add(s.jitter.add(wait) + s.cfg.Latency), what: request, client: c})
+	if c.stock {
+		wait = wholeSeconds(wait)
+	} else {
+		wait = s.jitter.add(wait)
+	}
+	s.agenda.plan(entry{at: s.now.Add(wait + s.cfg.Latency), what: request, client: c})
 }
 
 // unhold ends the hold of a request.
