@@ -19,18 +19,9 @@ func (c *Client) Keys(ctx context.Context, account string) iter.Seq2[api.Key, er
 	return pages[api.Key](ctx, c, "keys", query)
 }
 
-// CreateKey makes an API key; its secret is only in this answer. Empty account: the caller's own. Zero expires: the
-// server's default.
+// CreateKey makes an API key; its secret is only in this answer. Empty account: the caller's own. Zero expires: never.
 func (c *Client) CreateKey(ctx context.Context, account, name string, expires time.Duration) (out api.Key, err error) {
-	in := struct {
-		Account   string     `json:"account,omitempty"`
-		Name      string     `json:"name"`
-		ExpiresAt *time.Time `json:"expiresAt,omitempty"`
-	}{Account: account, Name: name}
-	if expires > 0 {
-		at := c.clock.Wall().Add(expires).UTC().Truncate(time.Second)
-		in.ExpiresAt = &at
-	}
+	in := api.NewKey{Account: account, Name: name, ExpiresAt: c.expiry(expires)}
 	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"keys", nil), in, &out)
 	return out, err
 }
@@ -47,39 +38,35 @@ func (c *Client) Tenants(ctx context.Context) iter.Seq2[api.Tenant, error] {
 
 // CreateTenant makes a tenant (operators only).
 func (c *Client) CreateTenant(ctx context.Context, name string) (out api.Tenant, err error) {
-	in := struct {
-		Name string `json:"name"`
-	}{name}
-	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"tenants", nil), in, &out)
+	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"tenants", nil), api.NewTenant{Name: name}, &out)
 	return out, err
 }
 
-// Users lists the people the caller may see.
-func (c *Client) Users(ctx context.Context) iter.Seq2[api.Account, error] {
-	return pages[api.Account](ctx, c, "users", nil)
+// Users lists the people of a tenant; empty: the caller's own.
+func (c *Client) Users(ctx context.Context, tenant string) iter.Seq2[api.Account, error] {
+	return pages[api.Account](ctx, c, "users", inTenant(tenant))
 }
 
-// ServiceAccounts lists the service accounts the caller may see.
-func (c *Client) ServiceAccounts(ctx context.Context) iter.Seq2[api.Account, error] {
-	return pages[api.Account](ctx, c, "service-accounts", nil)
+// ServiceAccounts lists the service accounts of a tenant; empty: the caller's own.
+func (c *Client) ServiceAccounts(ctx context.Context, tenant string) iter.Seq2[api.Account, error] {
+	return pages[api.Account](ctx, c, "service-accounts", inTenant(tenant))
 }
 
-// NewAccount is a user or service account to make. Empty Tenant: the caller's own.
-type NewAccount struct {
-	Tenant   string `json:"tenant,omitempty"`
-	Name     string `json:"name"`
-	Class    string `json:"class,omitempty"`    // service accounts only; empty: the server's default
-	Operator bool   `json:"operator,omitempty"` // users only
+func inTenant(tenant string) url.Values {
+	if tenant == "" {
+		return nil
+	}
+	return url.Values{"tenant": {tenant}}
 }
 
 // CreateUser makes a person's account.
-func (c *Client) CreateUser(ctx context.Context, in NewAccount) (out api.Account, err error) {
+func (c *Client) CreateUser(ctx context.Context, in api.NewAccount) (out api.Account, err error) {
 	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"users", nil), in, &out)
 	return out, err
 }
 
 // CreateServiceAccount makes an account for machines.
-func (c *Client) CreateServiceAccount(ctx context.Context, in NewAccount) (out api.Account, err error) {
+func (c *Client) CreateServiceAccount(ctx context.Context, in api.NewAccount) (out api.Account, err error) {
 	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"service-accounts", nil), in, &out)
 	return out, err
 }
@@ -87,10 +74,7 @@ func (c *Client) CreateServiceAccount(ctx context.Context, in NewAccount) (out a
 // SetClass changes a service account's class if its policy still has the expected revision; otherwise the error's
 // Code is revision_mismatch (D-4.3).
 func (c *Client) SetClass(ctx context.Context, id, class string, expectedRevision int64) (out api.Account, err error) {
-	in := struct {
-		Class            string `json:"class"`
-		ExpectedRevision int64  `json:"expectedRevision"`
-	}{class, expectedRevision}
+	in := api.AccountChange{ExpectedRevision: expectedRevision, Class: &class}
 	err = c.call(ctx, http.MethodPatch, c.at(apiRoot+"service-accounts/"+url.PathEscape(id), nil), in, &out)
 	return out, err
 }

@@ -81,28 +81,32 @@ func (c *Client) Repositories(ctx context.Context) iter.Seq2[api.Repository, err
 
 // CreateRepository makes a repository in the caller's tenant.
 func (c *Client) CreateRepository(ctx context.Context, name string) (out api.Repository, err error) {
-	in := struct {
-		Name string `json:"name"`
-	}{name}
-	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"repositories", nil), in, &out)
+	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"repositories", nil), api.NewRepository{Name: name}, &out)
 	return out, err
 }
 
-// Grant gives an account a role (read, write, admin) on a repository.
+// DeleteRepository removes an empty repository.
+func (c *Client) DeleteRepository(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodDelete, c.repositoryURL(name, ""), nil, nil)
+}
+
+// Grants lists who has which role on a repository.
+func (c *Client) Grants(ctx context.Context, repository string) iter.Seq2[api.Grant, error] {
+	return pages[api.Grant](ctx, c, "repositories/"+url.PathEscape(repository)+"/grants", nil)
+}
+
+// Grant gives an account exactly this role (read, write, admin) on a repository.
 func (c *Client) Grant(ctx context.Context, repository, account, role string) error {
-	in := struct {
-		Role string `json:"role"`
-	}{role}
-	return c.call(ctx, http.MethodPut, c.grantURL(repository, account), in, nil)
+	return c.call(ctx, http.MethodPut, c.repositoryURL(repository, "/grants/"+url.PathEscape(account)), api.GrantRole{Role: role}, nil)
 }
 
 // RevokeGrant takes an account's role on a repository away.
 func (c *Client) RevokeGrant(ctx context.Context, repository, account string) error {
-	return c.call(ctx, http.MethodDelete, c.grantURL(repository, account), nil, nil)
+	return c.call(ctx, http.MethodDelete, c.repositoryURL(repository, "/grants/"+url.PathEscape(account)), nil, nil)
 }
 
-func (c *Client) grantURL(repository, account string) string {
-	return c.at(apiRoot+"repositories/"+url.PathEscape(repository)+"/grants/"+url.PathEscape(account), nil)
+func (c *Client) repositoryURL(repository, rest string) string {
+	return c.at(apiRoot+"repositories/"+url.PathEscape(repository)+rest, nil)
 }
 
 // Files lists a repository's files whose path begins with prefix, in path order.
@@ -119,30 +123,30 @@ func (c *Client) Revisions(ctx context.Context, repository, path string) iter.Se
 	return pages[api.File](ctx, c, "repositories/"+url.PathEscape(repository)+"/revisions", url.Values{"path": {path}})
 }
 
-// Links lists the share links the caller may see.
+// Links lists the share links of a repository.
 func (c *Client) Links(ctx context.Context, repository string) iter.Seq2[api.ShareLink, error] {
-	query := url.Values{}
-	if repository != "" {
-		query.Set("repository", repository)
-	}
-	return pages[api.ShareLink](ctx, c, "links", query)
+	return pages[api.ShareLink](ctx, c, "repositories/"+url.PathEscape(repository)+"/links", nil)
 }
 
-// CreateLink makes a share link to a path's current revision; its URL is only in this answer. Zero expires: the
-// server's default.
+// CreateLink makes a share link to a path's current revision; its URL is only in this answer. Zero expires: never.
 func (c *Client) CreateLink(ctx context.Context, repository, path string, expires time.Duration) (out api.ShareLink, err error) {
-	in := struct {
-		Repository string `json:"repository"`
-		Path       string `json:"path"`
-		ExpiresIn  int64  `json:"expiresIn,omitempty"`
-	}{repository, path, int64(expires / time.Second)}
-	err = c.call(ctx, http.MethodPost, c.at(apiRoot+"links", nil), in, &out)
+	in := api.NewLink{Path: path, ExpiresAt: c.expiry(expires)}
+	err = c.call(ctx, http.MethodPost, c.repositoryURL(repository, "/links"), in, &out)
 	return out, err
 }
 
 // RevokeLink ends a share link.
-func (c *Client) RevokeLink(ctx context.Context, id string) error {
-	return c.call(ctx, http.MethodDelete, c.at(apiRoot+"links/"+url.PathEscape(id), nil), nil, nil)
+func (c *Client) RevokeLink(ctx context.Context, repository, id string) error {
+	return c.call(ctx, http.MethodDelete, c.repositoryURL(repository, "/links/"+url.PathEscape(id)), nil, nil)
+}
+
+// expiry is the instant after which something made now ends; zero: never.
+func (c *Client) expiry(after time.Duration) *time.Time {
+	if after <= 0 {
+		return nil
+	}
+	at := c.clock.Wall().Add(after).UTC().Truncate(time.Second)
+	return &at
 }
 
 // pages walks a listing page by page; iteration ends at the first error, which comes with a zero item.

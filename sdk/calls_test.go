@@ -48,14 +48,18 @@ func TestCallsOnTheWire(t *testing.T) {
 		{`PUT /api/v1/repositories/r/grants/acc%2F1 {"role":"read"}`, func() error { return c.Grant(ctx, "r", "acc/1", "read") }},
 		{"DELETE /api/v1/repositories/r/grants/a ", func() error { return c.RevokeGrant(ctx, "r", "a") }},
 		{"DELETE /files/r/a%20b/c ", func() error { return c.DeleteFile(ctx, "r", "a b/c") }},
-		{`POST /api/v1/links {"repository":"r","path":"p","expiresIn":3600}`, func() error { _, err := c.CreateLink(ctx, "r", "p", time.Hour); return err }},
-		{"DELETE /api/v1/links/7 ", func() error { return c.RevokeLink(ctx, "7") }},
+		{`POST /api/v1/repositories/r/links {"path":"p"}`, func() error { _, err := c.CreateLink(ctx, "r", "p", 0); return err }},
+		{"DELETE /api/v1/repositories/r/links/7 ", func() error { return c.RevokeLink(ctx, "r", "7") }},
+		{"DELETE /api/v1/repositories/r ", func() error { return c.DeleteRepository(ctx, "r") }},
 		{`POST /api/v1/keys {"account":"a","name":"ci"}`, func() error { _, err := c.CreateKey(ctx, "a", "ci", 0); return err }},
 		{"DELETE /api/v1/keys/k ", func() error { return c.RevokeKey(ctx, "k") }},
 		{`POST /api/v1/tenants {"name":"t"}`, func() error { _, err := c.CreateTenant(ctx, "t"); return err }},
-		{`POST /api/v1/users {"name":"u","operator":true}`, func() error { _, err := c.CreateUser(ctx, NewAccount{Name: "u", Operator: true}); return err }},
-		{`POST /api/v1/service-accounts {"name":"s","class":"bulk"}`, func() error { _, err := c.CreateServiceAccount(ctx, NewAccount{Name: "s", Class: "bulk"}); return err }},
-		{`PATCH /api/v1/service-accounts/s {"class":"bulk","expectedRevision":3}`, func() error { _, err := c.SetClass(ctx, "s", "bulk", 3); return err }},
+		{`POST /api/v1/users {"name":"u","operator":true}`, func() error { _, err := c.CreateUser(ctx, api.NewAccount{Name: "u", Operator: true}); return err }},
+		{`POST /api/v1/service-accounts {"name":"s","class":"bulk"}`, func() error {
+			_, err := c.CreateServiceAccount(ctx, api.NewAccount{Name: "s", Class: "bulk"})
+			return err
+		}},
+		{`PATCH /api/v1/service-accounts/s {"expectedRevision":3,"class":"bulk"}`, func() error { _, err := c.SetClass(ctx, "s", "bulk", 3); return err }},
 	}
 	for _, tt := range tests {
 		if err := tt.call(); err != nil || got != tt.want {
