@@ -133,18 +133,28 @@ func (d *Disk) Append(ctx context.Context, id string, offset int64, r io.Reader)
 		return at, failed("opening an upload", err)
 	}
 	a := &appender{disk: d, id: id, file: f, hash: h, offset: at, durable: at}
-	err = f.Truncate(at)
-	if err == nil {
-		_, err = f.Seek(at, io.SeekStart)
+	if err := continueAt(f, at); err != nil {
+		return at, errors.Join(failed("going on with an upload", err), f.Close())
 	}
+	_, err = d.copy(ctx, a, r)
+	// What came before the sender left is kept, whatever ended the copy.
+	return a.durable, errors.Join(err, a.checkpoint(), f.Close())
+}
+
+// continueAt cuts f at its durable end and goes there.
+func continueAt(f *os.File, end int64) error {
+	info, err := f.Stat()
 	if err != nil {
-		err = failed("going on with an upload", err)
-	} else {
-		_, err = d.copy(ctx, a, r)
-		// What came before the sender left is kept, whatever ended the copy.
-		err = errors.Join(err, a.checkpoint())
+		return err
 	}
-	return a.durable, errors.Join(err, f.Close())
+	if info.Size() < end {
+		return fmt.Errorf("%s has %d bytes of %d that were flushed", filepath.Base(f.Name()), info.Size(), end)
+	}
+	if err := f.Truncate(end); err != nil {
+		return err
+	}
+	_, err = f.Seek(end, io.SeekStart)
+	return err
 }
 
 // appender writes to the end of an upload and flushes now and then.
@@ -237,15 +247,8 @@ func (d *Disk) cut(id string, size int64) error {
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-	case info.Size() < size:
-		err = fmt.Errorf("upload %s has %d bytes of %d that were flushed", id, info.Size(), size)
-	case info.Size() > size:
-		if err = f.Truncate(size); err == nil {
-			err = d.sync(f)
-		}
+	if err = continueAt(f, size); err == nil {
+		err = d.sync(f)
 	}
 	return errors.Join(err, f.Close())
 }
@@ -273,8 +276,8 @@ func (d *Disk) Discard(_ context.Context, id string) error {
 		return err
 	}
 	defer release()
-	// Data first: a state without data reads as sealed and is refused, data without a state would read as a new upload.
-	for _, file := range []string{d.dataFile(id), d.stateFile(id)} {
+	// State first: data without a state reads as an upload at 0 that will be cut, a state without data as a sealed one.
+	for _, file := range []string{d.stateFile(id), d.dataFile(id)} {
 		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("discarding an upload: %w", err)
 		}
