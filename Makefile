@@ -52,8 +52,8 @@ load: ## the load gate: 500 clients x 40 MB over a link of 40 MB/s (LOAD_ARGS=..
 load-ci: ## the load gate, scaled down
 	@go run ./test/load -scale ci
 
-sim: ## the fleet of the document on a virtual clock, replayed 20 times (SIM_ARGS=...)
-	@$(RUN) simulate $(SIM_ARGS)
+sim: ## the fleet of the document on a virtual clock, its promises checked, replayed 20 times (SIM_ARGS=...)
+	@$(RUN) simulate --gate $(SIM_ARGS)
 
 fuzz: ## each fuzz target for FUZZTIME (20s)
 	@scripts/fuzz $(FUZZTIME)
