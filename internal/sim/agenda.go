@@ -14,6 +14,7 @@ const (
 	request                  // a client's request reaches the server
 	release                  // a held request has been held long enough
 	cut                      // the server closes the response of a client that fell silent
+	second                   // a second ends: the bytes that flowed in it are told
 )
 
 // entry is something due at an instant.

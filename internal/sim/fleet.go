@@ -21,7 +21,7 @@ type fate uint8
 
 const (
 	finishes    fate = iota
-	leavesQueue      // stops asking while it waits
+	leavesQueue      // stops asking while it waits, with or without a word
 	leavesFile       // stops reading for good, its connection left open
 	fallsSilent      // stops reading, comes back later and resumes
 )
@@ -53,6 +53,7 @@ type client struct {
 	cutAt   int64         // bytes after which leavesFile and fallsSilent happen
 	silence time.Duration // fallsSilent: for how long
 	asks    int           // leavesQueue: asks left
+	cancels bool          // leavesQueue: tells the server
 
 	state    state
 	from     int64 // verified prefix: where its next request starts
@@ -110,7 +111,7 @@ func (c *client) draw(cfg Config, r *rand.Rand) {
 	c.cutAt = 1 + int64(where*float64(c.size-2))
 	switch {
 	case at < cfg.Vanish/2:
-		c.fate, c.asks = leavesQueue, 1+int(where*4)
+		c.fate, c.asks, c.cancels = leavesQueue, 1+int(where*4), length < 0.5
 	case at < cfg.Vanish:
 		c.fate = leavesFile
 	case at < cfg.Vanish+cfg.Stall:

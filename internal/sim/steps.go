@@ -44,6 +44,7 @@ func (s *Simulation) request(c *client) {
 	if !s.ticking {
 		s.ticking = true
 		s.agenda.plan(entry{at: s.now.Add(session.TickEvery), what: tick})
+		s.second()
 	}
 	s.tally.polls++
 	if c.state == coming {
@@ -115,6 +116,9 @@ func (s *Simulation) answer(c *client) {
 		if c.asks--; c.asks <= 0 {
 			s.leaveQueue(c)
 			s.end(c, gone)
+			if c.cancels {
+				s.apply(session.Event{Kind: session.Cancel, Key: c.key})
+			}
 			return
 		}
 	}
