@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -49,6 +50,16 @@ func Default() Config {
 	return c
 }
 
+// MarshalJSON writes the configuration the way a fleet file holds it.
+func (c Config) MarshalJSON() ([]byte, error) {
+	type plain Config
+	return json.Marshal(struct {
+		plain
+		Spread  string `json:"spread"`
+		Latency string `json:"latency"`
+	}{plain(c), c.Spread.String(), c.Latency.String()})
+}
+
 // Validate names the first field that cannot work, and the allowed range.
 func (c Config) Validate() error {
 	between := func(field string, v, lo, hi int64) error {
@@ -74,7 +85,9 @@ func (c Config) Validate() error {
 		between("principals", int64(c.Principals), 0, int64(c.Clients)),
 		between("clientRate", int64(c.ClientRate), 0, 1e13),
 		share("vanish", c.Vanish), share("stall", c.Stall), share("stock", c.Stock),
-		share("vanish plus stall", c.Vanish+c.Stall),
+	}
+	if c.Vanish+c.Stall > 1 {
+		checks = append(checks, fault.Invalid("stall", "must be at most 1 together with vanish, is %g", c.Vanish+c.Stall))
 	}
 	if c.Spread < 0 || c.Spread > 30*24*time.Hour {
 		checks = append(checks, fault.Invalid("spread", "must be between 0s and 720h, is %s", c.Spread))
