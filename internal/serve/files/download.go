@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"mime"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/roadstead/roadstead/internal/artifacts"
 	"github.com/roadstead/roadstead/internal/delivery"
+	"github.com/roadstead/roadstead/internal/downloads"
 	"github.com/roadstead/roadstead/internal/governor"
 	"github.com/roadstead/roadstead/internal/identity"
 	"github.com/roadstead/roadstead/internal/serve/request"
@@ -82,19 +82,20 @@ func (h *Handlers) download(w http.ResponseWriter, r *http.Request, caller ident
 		w.WriteHeader(answer.Status)
 		return nil
 	}
-	pass, err := h.queue.Admit(r.Context(), Request{
+	ask := downloads.Request{
 		Principal: caller, ObjectID: objectID, Size: f.Size, DownloadID: asked.id, Class: asked.class, Ticket: asked.ticket,
 		ClientAddr: request.From(r.Context()).Client, From: answer.Span.From, To: answer.Span.To, Tail: answer.Span.Tail,
-	})
+	}
+	pass, err := h.queue.Admit(r.Context(), ask)
 	if err != nil {
 		return refuse(w, r, err)
 	}
-	session := sessionOf(caller.ID, objectID, asked.id, request.From(r.Context()).Client)
-	return h.send(w, r, answer, pass, h.link.Flow(caller.ID, session))
+	// The ranges of one session share one part of the link (D-2.1).
+	return h.send(w, r, answer, pass, h.link.Flow(caller.ID, ask.Key()))
 }
 
-// send sends an admitted answer. Whatever happens, panics included, the flow and the pass are closed.
-func (h *Handlers) send(w http.ResponseWriter, r *http.Request, answer *delivery.Answer, pass Pass, flow *governor.Flow) error {
+// send sends an admitted answer. Whatever happens, panics included, the flow and the pass are closed (D-2.13).
+func (h *Handlers) send(w http.ResponseWriter, r *http.Request, answer *delivery.Answer, pass *downloads.Pass, flow *governor.Flow) error {
 	var done delivery.Result // until it is whole it says that nothing was delivered (D-2.7)
 	defer func() {
 		flow.Close()
@@ -104,18 +105,6 @@ func (h *Handlers) send(w http.ResponseWriter, r *http.Request, answer *delivery
 	var err error
 	done, err = delivery.Send(w, r, answer, flow, delivery.Options{Idle: h.idle, OnSent: pass.Sent})
 	return err
-}
-
-// sessionOf groups the responses of one download, whose ranges share one part of the link (D-2.1, D-2.2).
-func sessionOf(principal, object, download, client string) (session [16]byte) {
-	if download == "" {
-		client = "address " + client
-	} else {
-		client = "id " + download
-	}
-	sum := sha256.Sum256([]byte(principal + "\x00" + object + "\x00" + client))
-	copy(session[:], sum[:])
-	return session
 }
 
 func (h *Handlers) content(ctx context.Context, f artifacts.File) delivery.Content {

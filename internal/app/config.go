@@ -1,0 +1,109 @@
+package app
+
+import (
+	"crypto/tls"
+	"net"
+	"os"
+	"time"
+
+	"github.com/roadstead/roadstead/internal/class"
+	"github.com/roadstead/roadstead/internal/fault"
+	"github.com/roadstead/roadstead/internal/governor"
+	"github.com/roadstead/roadstead/internal/serve"
+)
+
+// Config is everything an operator can set. Start from Default.
+type Config struct {
+	Data           string        // directory of database, files and keys
+	Listen         string        // address to serve on
+	TLSCertFile    string        // PEM certificate chain; empty serves plain HTTP
+	TLSKeyFile     string        // PEM key of the certificate
+	TrustedProxies serve.Proxies // whose forwarding headers count
+	DiskReserve    int64         // bytes of disk kept free of uploads
+	Drain          time.Duration // how long a stopping server lets running downloads finish
+	LogLevel       string        // debug, info, warn or error
+
+	MaxDownloads             int                 // requests for small objects served at once (D-2.5)
+	MaxDownloadSessions      int                 // seats; 0 means as many as MaxDownloads
+	MaxDownloadsPerPrincipal int                 // seats of one principal while others wait (D-4.4); 0 means min(4, seats)
+	SessionMinBytes          int64               // larger objects queue for a seat (D-2.5)
+	Hold                     time.Duration       // how long a request without an id is held (D-2.4)
+	TransferQueueLimit       int                 // requests held at once (D-2.4)
+	DownloadQueueLimit       int                 // sessions in all (D-7.1)
+	ClassWeights             [class.Count]uint32 // turns of each class (D-4.1)
+	Reserve                  int                 // seats kept for interactive (D-4.2); -1 means 1 from four seats, else 0
+	Idle                     time.Duration       // pause that frees a seat (D-2.8)
+	RangesPerSession         int                 // responses of one session at once (D-2.10)
+	Bandwidth                int64               // bytes per second in all; 0 means no ceiling (D-12.2)
+	BandwidthPerPrincipal    int64               // bytes per second of one principal; 0 means no ceiling
+}
+
+// Default is the configuration of a server that nobody configured.
+func Default() Config {
+	return Config{
+		Data: "data", Listen: "127.0.0.1:8080", DiskReserve: 1 << 30, Drain: 30 * time.Second, LogLevel: "info",
+		MaxDownloads: 16, SessionMinBytes: 16 << 20, Hold: 20 * time.Second, TransferQueueLimit: 64, DownloadQueueLimit: 65536,
+		ClassWeights: [class.Count]uint32{8, 4, 2, 1}, Reserve: -1, Idle: 30 * time.Second, RangesPerSession: 4,
+	}
+}
+
+// Seats is the number of seats after defaults.
+func (c Config) Seats() int {
+	if c.MaxDownloadSessions == 0 {
+		return c.MaxDownloads
+	}
+	return c.MaxDownloadSessions
+}
+
+// Share is the per-principal share after defaults (D-4.4).
+func (c Config) Share() int {
+	if c.MaxDownloadsPerPrincipal == 0 {
+		return min(4, c.Seats())
+	}
+	return c.MaxDownloadsPerPrincipal
+}
+
+// SeatReserve is the reserve after defaults (D-4.2).
+func (c Config) SeatReserve() int {
+	if c.Reserve >= 0 {
+		return c.Reserve
+	}
+	if c.Seats() >= 4 {
+		return 1
+	}
+	return 0
+}
+
+// Validate checks what one setting alone cannot know: how they fit together. Each setting's own range was checked when
+// it was read.
+func (c Config) Validate() error {
+	if c.Share() > c.Seats() {
+		return fault.Invalid(envOf("maxDownloadsPerPrincipal"), "must not exceed the %d seats (%s), is %d", c.Seats(), envOf("maxDownloadSessions"), c.Share())
+	}
+	if c.SeatReserve() >= c.Seats() {
+		return fault.Invalid(envOf("downloadReserve"), "must be lower than the %d seats (%s), is %d", c.Seats(), envOf("maxDownloadSessions"), c.SeatReserve())
+	}
+	if c.BandwidthPerPrincipal > 0 && c.Bandwidth > 0 && c.BandwidthPerPrincipal > c.Bandwidth {
+		return fault.Invalid(envOf("bandwidthPerPrincipal"), "must not exceed %s (%d), is %d", envOf("bandwidth"), c.Bandwidth, c.BandwidthPerPrincipal)
+	}
+	for key, rate := range map[string]int64{"bandwidth": c.Bandwidth, "bandwidthPerPrincipal": c.BandwidthPerPrincipal} {
+		if rate > 0 && rate < governor.MinRate {
+			return fault.Invalid(envOf(key), "must be 0 or at least %d, is %d", governor.MinRate, rate)
+		}
+	}
+	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
+		return fault.Invalid(envOf("tlsCertFile"), "must be set together with %s", envOf("tlsKeyFile"))
+	}
+	if c.TLSCertFile != "" {
+		if _, err := tls.LoadX509KeyPair(c.TLSCertFile, c.TLSKeyFile); err != nil {
+			return fault.Invalid(envOf("tlsCertFile"), "must name a readable PEM certificate with its key in %s: %v", envOf("tlsKeyFile"), err)
+		}
+	}
+	if _, _, err := net.SplitHostPort(c.Listen); err != nil {
+		return fault.Invalid(envOf("listen"), "must be HOST:PORT: %v", err)
+	}
+	if info, err := os.Stat(c.Data); err == nil && !info.IsDir() {
+		return fault.Invalid(envOf("data"), "must be a directory")
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/serve"
+)
+
+// health checks what the server depends on.
+type health struct {
+	ping    func(ctx context.Context) error
+	free    func() (bytes int64, err error) // of disk
+	reserve int64
+	queue   func() api.Queue
+	stop    atomic.Bool // the server is stopping: send new work elsewhere
+}
+
+// pingLimit is how long a probe waits for the database.
+const pingLimit = 2 * time.Second
+
+// Ready runs the checks. Details name no path, address or id: anybody may ask.
+func (h *health) Ready(ctx context.Context) serve.Readiness {
+	ctx, cancel := context.WithTimeout(ctx, pingLimit)
+	defer cancel()
+	out := serve.Readiness{Ready: true, Queue: sums(h.queue())}
+	add := func(name string, ok bool, detail string) {
+		out.Checks = append(out.Checks, serve.Check{Name: name, OK: ok, Detail: detail})
+		out.Ready = out.Ready && ok
+	}
+	if err := h.ping(ctx); err != nil {
+		add("database", false, "does not answer")
+	} else {
+		add("database", true, "answers")
+	}
+	if free, err := h.free(); err != nil {
+		add("disk", false, "cannot be asked")
+	} else {
+		// A full disk refuses uploads only; downloads go on, so it does not make the server unready.
+		add("disk", true, fmt.Sprintf("%d bytes free, %d kept in reserve", free, h.reserve))
+	}
+	if h.stop.Load() {
+		add("running", false, "stopping")
+	} else {
+		add("running", true, "")
+	}
+	return out
+}
+
+func sums(q api.Queue) serve.Sums {
+	out := serve.Sums{Seats: q.Seats, LastTickSeconds: q.TickSeconds}
+	for _, c := range q.Classes {
+		out.Waiting += c.Waiting
+		out.Active += c.Active
+		out.Paused += c.Paused
+		out.Held += c.Held
+	}
+	return out
+}

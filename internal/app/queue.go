@@ -1,0 +1,37 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/downloads"
+	"github.com/roadstead/roadstead/internal/ticket"
+)
+
+// openDownloads makes the download queue, whose tickets are signed with the installation's key (D-8.3).
+func (a *App) openDownloads(ctx context.Context, clk clock.Clock) error {
+	key, err := a.store.TicketKey(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the key of queue tickets: %w", err)
+	}
+	a.downloads, err = downloads.New(ctx, a.cfg.downloads(), clk, a.store, ticket.New(key))
+	return err
+}
+
+// downloads is the queue's part of the configuration.
+func (c Config) downloads() downloads.Config {
+	d := downloads.Default(c.Seats())
+	d.Policy.Reserve, d.Policy.PerPrincipal, d.Policy.Weights = c.SeatReserve(), c.Share(), c.ClassWeights
+	d.Policy.MaxSessions = c.DownloadQueueLimit
+	d.Policy.MaxPerPrincipal = min(d.Policy.MaxPerPrincipal, c.DownloadQueueLimit)
+	d.Policy.RangesPerSession, d.Policy.Idle, d.Policy.LinkRate = c.RangesPerSession, c.Idle, c.Bandwidth
+	d.SessionMinBytes, d.Hold, d.HoldLimit = c.SessionMinBytes, c.Hold, c.TransferQueueLimit
+	d.Small.Active = c.MaxDownloads
+	d.Small.ActivePerPrincipal = min(d.Small.ActivePerPrincipal, c.MaxDownloads)
+	d.Small.Waiting = c.TransferQueueLimit
+	d.Small.WaitingPerPrincipal = min(d.Small.WaitingPerPrincipal, c.TransferQueueLimit)
+	d.Seed = rand.Uint64() // spreads check times; nothing secret hangs on it
+	return d
+}

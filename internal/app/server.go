@@ -1,0 +1,66 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/roadstead/roadstead/internal/serve"
+	jsonapi "github.com/roadstead/roadstead/internal/serve/api"
+	"github.com/roadstead/roadstead/internal/serve/files"
+	"github.com/roadstead/roadstead/internal/serve/uploads"
+)
+
+// openServer makes the HTTP side and listens.
+func (a *App) openServer(ctx context.Context) (err error) {
+	a.health = &health{ping: a.store.Ping, free: a.freeDisk, reserve: a.cfg.DiskReserve, queue: a.downloads.Queue}
+	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	a.metrics.MustRegister(a.downloads.Collectors()...)
+	resumable, err := uploads.New(a.artifacts)
+	if err != nil {
+		return err
+	}
+	handler, err := serve.New(serve.Config{Proxies: a.cfg.TrustedProxies, Version: a.options.Version}, serve.Services{
+		Auth:    a.identity,
+		API:     jsonapi.Services{Accounts: a.identity, Keys: a.identity, Grants: a.identity, Artifacts: a.artifacts, Links: a.artifacts, Queue: a.downloads.Queue},
+		Files:   files.New(a.cfg.Idle, a.artifacts, a.downloads, a.link),
+		Uploads: resumable,
+		Health:  a.health, Metrics: a.metrics, Log: a.options.Log,
+	})
+	if err != nil {
+		return err
+	}
+	if a.cfg.TLSCertFile != "" {
+		if a.cert, err = openCertificate(a.cfg.TLSCertFile, a.cfg.TLSKeyFile); err != nil {
+			return err
+		}
+	}
+	var listen net.ListenConfig
+	if a.listener, err = listen.Listen(ctx, "tcp", a.cfg.Listen); err != nil {
+		return busyAddress(err, a.cfg.Listen)
+	}
+	a.server = &http.Server{
+		Handler:           a.flights.wrap(handler),
+		ReadHeaderTimeout: 10 * time.Second, // who dribbles a header holds a connection no longer than that
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		Protocols:         new(http.Protocols),
+		ErrorLog:          slog.NewLogLogger(a.options.Log.Handler(), slog.LevelDebug),
+	}
+	a.server.Protocols.SetHTTP1(true)
+	return nil
+}
+
+// freeDisk is what may still be written to the data directory's disk.
+func (a *App) freeDisk() (int64, error) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(a.cfg.Data, &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Bavail) * int64(s.Bsize), nil
+}
