@@ -108,12 +108,12 @@ type Queue struct {
 
 // QueueClass is one class of the queue.
 type QueueClass struct {
-	Class             string  `json:"class"`
-	Weight            int     `json:"weight"`
-	Waiting           int     `json:"waiting"`
-	Active            int     `json:"active"`
-	Paused            int     `json:"paused"`
-	Held              int     `json:"held" doc:"Requests without an id that the server holds open."`
-	WaitingBytes      int64   `json:"waitingBytes"`
-	OldestWaitSeconds float64 `json:"oldestWaitSeconds"`
+	Class           string  `json:"class"`
+	Weight          int     `json:"weight"`
+	Waiting         int     `json:"waiting"`
+	Active          int     `json:"active"`
+	Paused          int     `json:"paused"`
+	Held            int     `json:"held" doc:"Requests without an id that the server holds open."`
+	WaitingBytes    int64   `json:"waitingBytes"`
+	HeadWaitSeconds float64 `json:"headWaitSeconds" doc:"How long the first in its order has waited."`
 }

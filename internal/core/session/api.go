@@ -79,6 +79,7 @@ type Effect struct {
 	RetryAfter time.Duration // Surplus, Refuse
 	Bound      string        // Refuse: which bound, for the reason: "sessions" or "principal"
 	Waited     time.Duration // Started: since its arrival
+	At         clock.Mono    // Started: when
 	Promised   bool          // Started: a start interval had been announced
 	Earliest   clock.Mono    // Started: the first interval announced with a place (D-6.3)
 	Latest     clock.Mono

@@ -20,6 +20,12 @@ func (m *Machine) Estimate(now clock.Mono, k Key) (e Estimate, ok bool) {
 	return m.look(now, h, r), true
 }
 
+// Active reports whether the session of a key has a seat.
+func (m *Machine) Active(k Key) bool {
+	h := m.index[k]
+	return h != 0 && m.records.at(h).state == active
+}
+
 // look makes the estimate of a waiting session.
 func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 	e := Estimate{Class: r.class, Arrival: r.arrival()}

@@ -37,6 +37,7 @@ type Machine struct {
 	narrow  clock.Mono // until then as many are called as there are seats, so that the first really go first
 	widen   int        // extra marks while a seat stays free
 	offers  []uint32   // marked, in order
+	offered bool       // the last tick marked somebody
 	newly   []uint32   // came after the last tick
 	graves  []grave    // tombstones, oldest first
 	meter   forecast.Meter
@@ -130,7 +131,7 @@ func (m *Machine) finish(now clock.Mono, h uint32, e Event) {
 		m.emit(Finished, r)
 		m.stand(h, r)
 		m.bury(now, h, r)
-		m.callHeld(now)
+		m.vacated(now)
 	}
 }
 
@@ -164,7 +165,7 @@ func (m *Machine) cancel(now clock.Mono, h uint32) {
 	case active:
 		m.stand(h, r)
 		m.bury(now, h, r)
-		m.callHeld(now)
+		m.vacated(now)
 	case paused:
 		m.counts[r.class].Paused--
 		m.bury(now, h, r)

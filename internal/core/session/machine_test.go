@@ -153,7 +153,7 @@ func TestEveryPathReturnsToZero(t *testing.T) {
 			r.send(Event{Kind: Hold, Key: key(2)})
 			r.pass(10 * time.Second)
 			r.done(1)
-			if !slices.ContainsFunc(r.pass(time.Second), func(e Effect) bool { return e.Kind == Seated && e.Key == key(2) }) {
+			if !slices.ContainsFunc(r.m.effects, func(e Effect) bool { return e.Kind == Seated && e.Key == key(2) }) {
 				r.t.Error("a held session was not seated when the seat came")
 			}
 			r.want("seated", r.ask(2, 2, class.Bulk), Serve)

@@ -8,20 +8,17 @@ import (
 
 // request answers a GET: it starts, goes on, waits, or is told to come later.
 func (m *Machine) request(now clock.Mono, e Event, h uint32) {
-	arrives := h == 0
 	if h == 0 || m.records.at(h).state == gone {
 		var ok bool
 		if h, ok = m.admit(now, e, h); !ok {
 			return
 		}
-		arrives = true
 	}
 	r := m.records.at(h)
 	if r.state == paused {
 		m.comeBack(h, r)
-		arrives = true
 	}
-	if r.state == waiting && (m.mayTake(now, r) || arrives && m.walksIn(now, r)) {
+	if r.state == waiting && (m.mayTake(now, r) || m.walksIn(now, r)) {
 		m.sit(now, h, r)
 	}
 	if r.state == active {
@@ -109,7 +106,7 @@ func (m *Machine) comeBack(h uint32, r *record) {
 	m.push(h, r, true)
 }
 
-// walksIn reports whether an arrival finds a seat that it may take and nobody who should have it first (D-2.12).
+// walksIn reports whether who arrives finds a seat that it may take and nobody who should have it first (D-2.12).
 func (m *Machine) walksIn(now clock.Mono, r *record) bool {
 	if now < m.settle || !m.seatFor(uint8(r.class)) {
 		return false

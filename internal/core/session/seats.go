@@ -9,7 +9,7 @@ import (
 // sit gives a session that is in the order a seat.
 func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 	e := m.emit(Started, r)
-	e.Waited = now.Sub(r.arrival())
+	e.At, e.Waited = now, now.Sub(r.arrival())
 	if r.point != 0 {
 		e.Promised = true
 		e.Point = r.arrival() + ms(r.point)
@@ -93,6 +93,14 @@ func (m *Machine) exhume() bool {
 		}
 	}
 	return false
+}
+
+// vacated lets the next ones have a seat that came free: those marked already, or the first of the order now.
+func (m *Machine) vacated(now clock.Mono) {
+	if !slices.ContainsFunc(m.offers, func(h uint32) bool { return m.records.at(h).has(marked) }) {
+		m.offer(now, false)
+	}
+	m.callHeld(now)
 }
 
 // callHeld gives free seats to marked sessions whose request the server holds open: they are here already (D-2.4).

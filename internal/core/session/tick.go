@@ -22,7 +22,8 @@ func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	m.newly = m.newly[:0]
 	m.buried()
 	m.principals.sweep(m.queue, false)
-	m.offer(now)
+	m.offer(now, m.offered)
+	m.offered = len(m.offers) > 0 && m.active < m.policy.Sessions
 	m.callHeld(now)
 	m.makePlan(now)
 	return m.effects, TickEvery
@@ -89,12 +90,11 @@ func (m *Machine) buried() {
 
 // offer marks the first of the order, twice as many as there are seats free or about to be, and more each tick while a
 // seat stays free (D-2.12). Principals under their share come first; each of them stands for two of the marks, and
-// only marks beyond that go to principals at their share (D-4.4).
-func (m *Machine) offer(now clock.Mono) {
+// only marks beyond that go to principals at their share (D-4.4). stale says that the last tick made an offer too.
+func (m *Machine) offer(now clock.Mono, stale bool) {
 	for _, h := range m.offers {
 		m.records.at(h).clear(marked | beyond)
 	}
-	stale := len(m.offers) > 0
 	m.offers = m.offers[:0]
 	if now < m.settle || m.queue.Len() == 0 {
 		m.widen = 0

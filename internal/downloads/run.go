@@ -1,0 +1,108 @@
+package downloads
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/class"
+	"github.com/roadstead/roadstead/internal/core/session"
+)
+
+// Run ticks until the context ends. A tick comes every half second, or after ten times the length of the last one if
+// that is longer, so that the queue never takes more than a tenth of a core (D-7.2).
+func (s *Service) Run(ctx context.Context) error {
+	timer := time.NewTimer(session.TickEvery)
+	defer timer.Stop()
+	mark := mark{state: s.state, value: s.marked}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		}
+		next, waiting := s.tick()
+		mark.keep(ctx, waiting)
+		timer.Reset(next)
+	}
+}
+
+func (s *Service) tick() (next time.Duration, waiting bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for p := range s.passes {
+		s.report(p)
+	}
+	began := s.clock.Now()
+	effects, next := s.machine.Tick(began)
+	for _, f := range effects {
+		s.act(f)
+	}
+	s.lastTick = s.clock.Now().Sub(began)
+	s.meters.tick.Observe(s.lastTick.Seconds())
+	for _, c := range s.machine.Counts().Classes {
+		waiting = waiting || c.Waiting > 0
+	}
+	return max(next, 10*s.lastTick), waiting
+}
+
+// mark writes down when the queue stops or begins to be empty.
+type mark struct {
+	state  State
+	value  bool // what the database has
+	quiet  int  // ticks without anybody waiting
+	warned bool
+}
+
+// keepQuiet is how many empty ticks pass before the mark is taken back: a queue at the edge of empty writes little.
+const keepQuiet = 20
+
+func (m *mark) keep(ctx context.Context, waiting bool) {
+	if m.quiet++; waiting {
+		m.quiet = 0
+	}
+	want := waiting || m.quiet < keepQuiet && m.value
+	if want == m.value {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	if err := m.state.SetQueueMark(ctx, want); err != nil {
+		if !m.warned {
+			slog.Warn("the database did not take the queue's mark; after a crash now, downloads would start before those that waited", "error", err)
+		}
+		m.warned = true
+		return
+	}
+	m.value, m.warned = want, false
+}
+
+// Queue is the operator's view (D-11.2).
+func (s *Service) Queue() api.Queue {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, wall, c, p := s.clock.Now(), s.clock.Wall(), s.machine.Counts(), s.conf.Policy
+	q := api.Queue{
+		Strategy: "ordered", Seats: p.Sessions, Reserve: p.Reserve, PerPrincipal: p.PerPrincipal, RateBytes: c.Rate,
+		TickSeconds: s.lastTick.Seconds(), AsOf: wall.Truncate(time.Millisecond),
+	}
+	waiting := 0
+	for i, n := range c.Classes {
+		waiting += n.Waiting
+		q.SeatsInUse += n.Active
+		row := api.QueueClass{
+			Class: class.Class(i).String(), Weight: int(p.Weights[i]), Waiting: n.Waiting, Active: n.Active, Paused: n.Paused,
+			Held: n.Held, WaitingBytes: n.WaitingBytes,
+		}
+		if n.Waiting > 0 {
+			row.HeadWaitSeconds = now.Sub(n.Head).Seconds()
+		}
+		q.Classes = append(q.Classes, row)
+	}
+	if c.DrainKnown && waiting > 0 {
+		at := wall.Add(c.DrainsAt.Sub(now)).Truncate(time.Millisecond)
+		q.DrainsAt = &at
+	}
+	return q
+}

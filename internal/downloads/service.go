@@ -1,0 +1,267 @@
+package downloads
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/class"
+	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/core/session"
+	"github.com/roadstead/roadstead/internal/fault"
+)
+
+// Service is the download queue of one process. It is safe for concurrent use.
+type Service struct {
+	conf   Config
+	clock  clock.Clock
+	state  State
+	signer Signer
+	base   time.Time // wall time of the monotonic zero: arrivals keep their wall time whatever the wall does (D-8.2)
+	marked bool      // the database says that downloads were waiting
+	small  *small
+	meters *meters
+
+	mu       sync.Mutex // guards all below; held for microseconds, never over I/O
+	machine  *session.Machine
+	held     map[session.Key][]*hold // requests held open
+	holding  int
+	passes   map[*Pass]struct{}
+	draining bool
+	lastTick time.Duration
+	alone    chan struct{} // closed when draining begins: every hold ends
+}
+
+// hold is one request held open; wake is closed when it should ask again.
+type hold struct{ wake chan struct{} }
+
+// New makes the queue. When downloads were waiting as the last process stopped, no seat is given for the first two
+// seconds (D-2.12). A signer of nil works without tickets.
+func New(ctx context.Context, conf Config, clk clock.Clock, state State, signer Signer) (*Service, error) {
+	if err := conf.Validate(); err != nil {
+		return nil, err
+	}
+	m, err := session.New(conf.Policy, conf.Seed)
+	if err != nil {
+		return nil, err
+	}
+	waiters, err := state.QueueMark(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read whether downloads were waiting: %w", err)
+	}
+	now := clk.Now()
+	if waiters {
+		m.Settle(now.Add(session.SettleFor))
+	}
+	return &Service{
+		conf: conf, clock: clk, state: state, signer: signer, base: clk.Wall().Add(-time.Duration(now)),
+		marked: waiters, small: newSmall(conf.Small, clk), meters: newMeters(), machine: m,
+		held: map[session.Key][]*hold{}, passes: map[*Pass]struct{}{}, alone: make(chan struct{}),
+	}, nil
+}
+
+// Admit gives a response leave to send, or a *Waiting with the place in the queue, or another fault with a time to
+// come back. A request without a download id blocks while it is held (D-2.4). The Pass must be closed.
+func (s *Service) Admit(ctx context.Context, r Request) (*Pass, error) {
+	applied, err := r.class()
+	if err != nil {
+		return nil, err
+	}
+	if r.Size <= s.conf.SessionMinBytes {
+		return s.admitSmall(ctx, r, applied)
+	}
+	e := session.Event{
+		Kind: session.Request, Key: r.Key(), Principal: digest(r.Principal.ID), Class: applied, Identified: r.DownloadID != "",
+		Size: r.Size, From: r.From, To: r.To, Tail: r.Tail,
+	}
+	if s.signer != nil && r.Ticket != "" {
+		if arrival, ok := s.signer.Verify(r.Ticket, e.Key, s.clock.Wall()); ok {
+			e.Ticketed, e.Arrival = true, clock.Mono(arrival.Sub(s.base))
+		}
+	}
+	pass, h, err := s.ask(e, r.DownloadID == "")
+	if h == nil {
+		return pass, err
+	}
+	return s.wait(ctx, e, h)
+}
+
+// wait keeps a request open until its session gets a seat, the hold is over, or the client is gone.
+func (s *Service) wait(ctx context.Context, e session.Event, h *hold) (*Pass, error) {
+	over := time.NewTimer(s.conf.Hold)
+	defer over.Stop()
+	for {
+		last := false
+		select {
+		case <-h.wake:
+		case <-over.C:
+			last = true
+		case <-s.alone:
+			last = true
+		case <-ctx.Done():
+			s.letGo(e.Key, h)
+			return nil, ctx.Err()
+		}
+		s.letGo(e.Key, h)
+		var pass *Pass
+		var err error
+		if pass, h, err = s.ask(e, !last); h == nil {
+			return pass, err
+		}
+	}
+}
+
+// ask puts a request to the machine. When it must wait and may be held, a hold is opened instead of an answer.
+func (s *Service) ask(e session.Event, mayHold bool) (*Pass, *hold, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	if s.draining && !s.machine.Active(e.Key) {
+		return nil, nil, s.turnAway(now, e)
+	}
+	answer := s.apply(now, e)
+	switch answer.Kind {
+	case session.Serve:
+		est, _ := s.machine.Estimate(now, e.Key)
+		p := &Pass{service: s, key: e.Key, class: answer.Class, ticket: s.ticket(e.Key, est.Arrival)}
+		s.passes[p] = struct{}{}
+		return p, nil, nil
+	case session.Refuse:
+		s.meters.refused.WithLabelValues(answer.Bound).Inc()
+		return nil, nil, fault.Later(fault.Busy, api.ReasonSessions, answer.RetryAfter, "the download queue is full; come back later")
+	}
+	if mayHold && !s.draining && s.holding < s.conf.HoldLimit {
+		return nil, s.hold(now, e.Key), nil
+	}
+	if answer.Kind == session.Surplus {
+		return nil, nil, fault.Later(fault.Busy, api.ReasonRanges, answer.RetryAfter,
+			"this download has %d responses open already; its place is kept", s.conf.Policy.RangesPerSession)
+	}
+	return nil, nil, s.waiting(now, e.Key)
+}
+
+// apply gives the machine an event, acts on what it decides about others, and returns what it says of the event's key.
+func (s *Service) apply(now clock.Mono, e session.Event) (answer session.Effect) {
+	for _, f := range s.machine.Apply(now, e) {
+		s.act(f)
+		if f.Key == e.Key && f.Kind <= session.Refuse {
+			answer = f
+		}
+	}
+	return answer
+}
+
+func (s *Service) act(f session.Effect) {
+	s.meters.effect(f)
+	if f.Kind == session.Seated || f.Kind == session.Paused || f.Kind == session.Finished {
+		s.wake(f.Key)
+	}
+}
+
+func (s *Service) wake(k session.Key) {
+	for _, h := range s.held[k] {
+		select {
+		case <-h.wake:
+		default:
+			close(h.wake)
+		}
+	}
+}
+
+func (s *Service) hold(now clock.Mono, k session.Key) *hold {
+	h := &hold{wake: make(chan struct{})}
+	s.held[k] = append(s.held[k], h)
+	s.holding++
+	s.apply(now, session.Event{Kind: session.Hold, Key: k})
+	return h
+}
+
+// letGo ends a hold; its session stays where it is.
+func (s *Service) letGo(k session.Key, h *hold) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, o := range s.held[k] {
+		if o == h {
+			s.held[k] = append(s.held[k][:i], s.held[k][i+1:]...)
+			s.holding--
+			s.apply(s.clock.Now(), session.Event{Kind: session.Unhold, Key: k})
+			break
+		}
+	}
+	if len(s.held[k]) == 0 {
+		delete(s.held, k)
+	}
+}
+
+// waiting is the answer to a session in the queue.
+func (s *Service) waiting(now clock.Mono, k session.Key) *Waiting {
+	est, _ := s.machine.Estimate(now, k)
+	wall := s.clock.Wall()
+	at := func(m clock.Mono) *time.Time {
+		t := wall.Add(m.Sub(now)).Truncate(time.Millisecond)
+		return &t
+	}
+	check := est.Check.Sub(now)
+	w := &Waiting{
+		Fault: fault.Later(fault.Busy, api.ReasonQueued, check, "waiting for a seat; the place is kept"),
+		Wait: api.Wait{
+			Known: est.Known, Position: est.Position, CheckAt: *at(est.Check), CheckInMillis: check.Milliseconds(), Class: est.Class.String(),
+		},
+		Ticket: s.ticket(k, est.Arrival),
+	}
+	if est.Known {
+		w.Wait.StartsAt, w.Wait.StartsEarliest, w.Wait.StartsLatest = at(est.Start), at(est.Earliest), at(est.Latest)
+	}
+	return w
+}
+
+// turnAway answers a request while the service stops: a session that waits keeps its place by its ticket (D-7.4).
+func (s *Service) turnAway(now clock.Mono, e session.Event) error {
+	busy := fault.Later(fault.Busy, api.ReasonDraining, drainRetry, "the server is stopping; come back in a few seconds")
+	est, waits := s.machine.Estimate(now, e.Key)
+	arrival := est.Arrival
+	if !waits {
+		if arrival = now; e.Ticketed {
+			arrival = e.Arrival
+		}
+	}
+	check := s.clock.Wall().Add(drainRetry).Truncate(time.Millisecond)
+	return &Waiting{
+		Fault: busy, Ticket: s.ticket(e.Key, arrival),
+		Wait: api.Wait{CheckAt: check, CheckInMillis: drainRetry.Milliseconds(), Class: e.Class.String()},
+	}
+}
+
+// drainRetry is when clients turned away by a stopping server come back.
+const drainRetry = 5 * time.Second
+
+func (s *Service) ticket(k session.Key, arrival clock.Mono) string {
+	if s.signer == nil {
+		return ""
+	}
+	return s.signer.Sign(k, s.base.Add(time.Duration(arrival)), s.clock.Wall())
+}
+
+// Drain ends every hold and turns away all that have no seat; active sessions go on (D-7.4).
+func (s *Service) Drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.draining {
+		s.draining = true
+		close(s.alone)
+	}
+	s.small.drain()
+}
+
+func (s *Service) admitSmall(ctx context.Context, r Request, applied class.Class) (*Pass, error) {
+	if err := s.small.enter(ctx, r.Principal.ID); err != nil {
+		return nil, err
+	}
+	p := &Pass{service: s, class: applied, principal: r.Principal.ID, small: true}
+	s.mu.Lock()
+	s.passes[p] = struct{}{}
+	s.mu.Unlock()
+	return p, nil
+}
