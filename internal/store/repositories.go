@@ -65,13 +65,13 @@ func (s *Store) DeleteRepository(ctx context.Context, name string, e audit.Entry
 		if err != nil {
 			return err
 		}
-		var live int
+		var live bool
 		err = tx.QueryRowContext(ctx, `
-			SELECT COUNT(*) FROM (SELECT 1 FROM files WHERE repository = $1 AND NOT deleted LIMIT 1) some`, id).Scan(&live)
+			SELECT EXISTS (SELECT 1 FROM files WHERE repository = $1 AND NOT deleted)`, id).Scan(&live)
 		if err != nil {
 			return err
 		}
-		if live > 0 {
+		if live {
 			return fault.New(fault.Conflict, "repository %s still has files; delete them first", name)
 		}
 		if _, err := exec(ctx, tx, `DELETE FROM repositories WHERE id = $1`, id); err != nil {
