@@ -94,8 +94,8 @@ type none struct{}
 // input is a JSON request body.
 type input[T any] struct{ Body T }
 
-// page is how every listing is asked.
-type page struct {
+// PageQuery is how every listing is asked. Huma reads embedded structs only when they are exported.
+type PageQuery struct {
 	After string `query:"after" maxLength:"4096" doc:"The next of the page before."`
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100" doc:"Items on the page at most."`
 }

@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"os"
+	"regexp"
 	"testing"
 
 	jsonapi "github.com/roadstead/roadstead/internal/serve/api"
@@ -35,5 +37,39 @@ func TestDocumentIsTheCommittedOne(t *testing.T) {
 	again, err := jsonapi.Document()
 	if err != nil || !bytes.Equal(append(again, '\n'), got) {
 		t.Errorf("the document differs from one run to the next: %v", err)
+	}
+}
+
+// A parameter that the path names and no input reads would be empty in every request.
+func TestEveryPathParameterIsRead(t *testing.T) {
+	raw, err := jsonapi.Document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name, In string }
+		}
+	}
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	for path, operations := range doc.Paths {
+		for method, op := range operations {
+			read := map[string]bool{}
+			for _, p := range op.Parameters {
+				if p.In == "path" {
+					read[p.Name] = true
+				}
+			}
+			for _, m := range regexp.MustCompile(`\{([^}]+)\}`).FindAllStringSubmatch(path, -1) {
+				if !read[m[1]] {
+					t.Errorf("%s %s: nothing reads {%s}", method, path, m[1])
+				}
+			}
+		}
+	}
+	if len(doc.Paths) < 15 {
+		t.Errorf("only %d paths in the document", len(doc.Paths))
 	}
 }

@@ -46,7 +46,7 @@ func (o *operations) identity(a huma.API) {
 func (o *operations) tenants(a huma.API) {
 	wire := func(t identity.Tenant) api.Tenant { return api.Tenant(t) }
 	do(a, route{"GET", "/tenants", "listTenants", "List tenants"},
-		func(ctx context.Context, caller identity.Principal, in *page) (api.Page[api.Tenant], error) {
+		func(ctx context.Context, caller identity.Principal, in *PageQuery) (api.Page[api.Tenant], error) {
 			items, next, err := o.Accounts.ListTenants(ctx, caller, in.After, in.Limit)
 			return paged(items, next, err, wire)
 		})
@@ -58,7 +58,7 @@ func (o *operations) tenants(a huma.API) {
 }
 
 type accountPage struct {
-	page
+	PageQuery
 	Tenant string `query:"tenant" doc:"Tenant id, for operators; the caller's own when absent."`
 }
 

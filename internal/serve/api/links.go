@@ -20,18 +20,18 @@ type Links interface {
 }
 
 type linkPost struct {
-	inRepository
+	InRepository
 	Body api.NewLink
 }
 
 type linkOf struct {
-	inRepository
+	InRepository
 	ID string `path:"id"`
 }
 
 func (o *operations) links(a huma.API) {
 	do(a, route{"GET", "/repositories/{repository}/links", "listLinks", "List the share links of a repository"},
-		func(ctx context.Context, caller identity.Principal, in *repositoryPage) (api.Page[api.ShareLink], error) {
+		func(ctx context.Context, caller identity.Principal, in *RepositoryPage) (api.Page[api.ShareLink], error) {
 			items, next, err := o.Links.ListLinks(ctx, caller, in.Repository, in.After, in.Limit)
 			return paged(items, next, err, wireLink)
 		})

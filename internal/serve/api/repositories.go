@@ -28,40 +28,43 @@ type Grants interface {
 	ListGrants(ctx context.Context, actor identity.Principal, repository, after string, limit int) ([]identity.Grant, string, error)
 }
 
-type inRepository struct {
+// InRepository, like the others exported here, is embedded in inputs: huma passes over embedded types that are not.
+type InRepository struct {
 	Repository string `path:"repository"`
 }
 
-type repositoryPage struct {
-	inRepository
-	page
+// RepositoryPage asks for a page of something in a repository.
+type RepositoryPage struct {
+	InRepository
+	PageQuery
 }
 
 type filePage struct {
-	repositoryPage
+	RepositoryPage
 	Prefix string `query:"prefix" doc:"Only paths that begin with it."`
 }
 
 type revisionPage struct {
-	inRepository
+	InRepository
 	Path  string `query:"path" required:"true"`
 	After string `query:"after" maxLength:"20" doc:"The next of the page before."`
 	Limit int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 }
 
-type grantOf struct {
-	inRepository
+// GrantOf names one grant.
+type GrantOf struct {
+	InRepository
 	Account string `path:"account"`
 }
 
 type grantPut struct {
-	grantOf
+	GrantOf
 	Body api.GrantRole
 }
 
 func (o *operations) repositories(a huma.API) {
 	do(a, route{"GET", "/repositories", "listRepositories", "List the repositories the caller has a role on"},
-		func(ctx context.Context, caller identity.Principal, in *page) (api.Page[api.Repository], error) {
+		func(ctx context.Context, caller identity.Principal, in *PageQuery) (api.Page[api.Repository], error) {
 			items, next, err := o.Artifacts.ListRepositories(ctx, caller, in.After, in.Limit)
 			return paged(items, next, err, wireRepository)
 		})
@@ -71,7 +74,7 @@ func (o *operations) repositories(a huma.API) {
 			return wireRepository(made), err
 		})
 	act(a, route{"DELETE", "/repositories/{repository}", "deleteRepository", "Delete an empty repository"},
-		func(ctx context.Context, caller identity.Principal, in *inRepository) error {
+		func(ctx context.Context, caller identity.Principal, in *InRepository) error {
 			return o.Artifacts.DeleteRepository(ctx, caller, in.Repository)
 		})
 	do(a, route{"GET", "/repositories/{repository}/files", "listFiles", "List files in byte order of their paths"},
@@ -105,7 +108,7 @@ func (o *operations) grants(a huma.API) {
 		return api.Grant{Repository: g.Repository, Account: g.Account, Role: string(g.Role)}
 	}
 	do(a, route{"GET", "/repositories/{repository}/grants", "listGrants", "List who has which role on a repository"},
-		func(ctx context.Context, caller identity.Principal, in *repositoryPage) (api.Page[api.Grant], error) {
+		func(ctx context.Context, caller identity.Principal, in *RepositoryPage) (api.Page[api.Grant], error) {
 			items, next, err := o.Grants.ListGrants(ctx, caller, in.Repository, in.After, in.Limit)
 			return paged(items, next, err, wire)
 		})
@@ -115,7 +118,7 @@ func (o *operations) grants(a huma.API) {
 			return wire(g), o.Grants.SetGrant(ctx, caller, g)
 		})
 	act(a, route{"DELETE", "/repositories/{repository}/grants/{account}", "removeGrant", "Take an account's role away"},
-		func(ctx context.Context, caller identity.Principal, in *grantOf) error {
+		func(ctx context.Context, caller identity.Principal, in *GrantOf) error {
 			return o.Grants.RemoveGrant(ctx, caller, in.Repository, in.Account)
 		})
 }
