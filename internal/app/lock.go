@@ -19,6 +19,10 @@ type dataDir struct {
 
 // openDataDir makes the directory if there is none and locks it. The lock goes with the process, however it ends.
 func openDataDir(path string) (*dataDir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("finding the data directory: %w", err)
+	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("making the data directory: %w", err)
 	}
