@@ -120,9 +120,6 @@ func (c *client) draw(cfg Config, r *rand.Rand) {
 	}
 }
 
-// leaves says whether the client will not finish of its own will.
-func (c *client) leaves() bool { return c.fate == leavesQueue || c.fate == leavesFile }
-
 // length is how far the client reads from its prefix before it is through or its fate strikes.
 func (c *client) length() int64 {
 	if (c.fate == leavesFile || c.fate == fallsSilent) && c.from < c.cutAt {

@@ -65,11 +65,9 @@ func TestLinkConserves(t *testing.T) {
 			peak = 1000 + float64(r.IntN(100_000))
 		}
 		l := newLink(100_000, peak, 8)
-		var flows []*flow
 		added, cut := int64(0), 0.0
 		for i := range 60 {
 			f := l.add(&client{index: i}, r.IntN(8), 1+r.Int64N(1_000_000))
-			flows = append(flows, f)
 			added += f.length
 			at := l.now.Add(time.Duration(r.IntN(int(2 * time.Second))))
 			if next, ok := l.next(); ok {
