@@ -1,0 +1,158 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/roadstead/roadstead/sdk"
+)
+
+// Exit codes; they are documented in the help and never change their meaning.
+const (
+	exitFailed    = 1
+	exitUsage     = 2
+	exitAuth      = 3
+	exitNetwork   = 4 // also busy and deadline (D-5.1)
+	exitIntegrity = 5
+	exitConflict  = 6
+	exitLocal     = 7
+	exitCapacity  = 8
+	exitInterrupt = 130
+)
+
+var errInterrupted = errors.New("interrupted")
+
+// usageError is a command line that can't be carried out.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// keptError carries what the user should know about bytes that are already there.
+type keptError struct {
+	err  error
+	note string
+}
+
+func (e *keptError) Error() string { return e.err.Error() }
+func (e *keptError) Unwrap() error { return e.err }
+
+func keptWords(err error) string {
+	if k, ok := errors.AsType[*keptError](err); ok {
+		return "; " + k.note
+	}
+	return ""
+}
+
+func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if errors.Is(err, errInterrupted) {
+		return exitInterrupt
+	}
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	for _, k := range []struct {
+		kind error
+		code int
+	}{
+		{sdk.ErrChanged, exitConflict}, {sdk.ErrIntegrity, exitIntegrity},
+		{sdk.ErrLocal, exitLocal}, {sdk.ErrLocked, exitLocal},
+		{sdk.ErrQueueDeadline, exitNetwork}, {sdk.ErrWaitLimit, exitNetwork},
+	} {
+		if errors.Is(err, k.kind) {
+			return k.code
+		}
+	}
+	if e, ok := errors.AsType[*sdk.Error](err); ok {
+		return statusExit(e.Status)
+	}
+	if errors.Is(err, sdk.ErrNetwork) {
+		return exitNetwork
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return exitLocal
+	}
+	return exitFailed
+}
+
+func statusExit(status int) int {
+	switch status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return exitUsage
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return exitAuth
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return exitConflict
+	case http.StatusUnprocessableEntity:
+		return exitIntegrity
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return exitNetwork
+	case http.StatusInsufficientStorage:
+		return exitCapacity
+	}
+	return exitFailed
+}
+
+// explain says what happened, what is kept, and what to do.
+func (a *app) explain(err error) {
+	if err == nil {
+		return
+	}
+	if errors.Is(err, errInterrupted) {
+		_, _ = fmt.Fprintln(a.err, err)
+		return
+	}
+	text := err.Error()
+	if e, ok := errors.AsType[*sdk.Error](err); ok && e.RequestID != "" {
+		text += " (request " + e.RequestID + ")"
+	}
+	label := "error:"
+	if a.errTTY && a.env("NO_COLOR") == "" {
+		label = "\x1b[31merror:\x1b[0m"
+	}
+	_, _ = fmt.Fprintln(a.err, label, text)
+	if note := strings.TrimPrefix(keptWords(err), "; "); note != "" && !errors.Is(err, sdk.ErrIntegrity) {
+		_, _ = fmt.Fprintln(a.err, "kept:", note)
+	}
+	if hint := hintFor(err); hint != "" {
+		_, _ = fmt.Fprintln(a.err, "to do:", hint)
+	}
+}
+
+func hintFor(err error) string {
+	if errors.Is(err, sdk.ErrQueueDeadline) {
+		return "run again with a later --not-after, or without it; your place is kept for 15 minutes"
+	}
+	if errors.Is(err, sdk.ErrWaitLimit) {
+		return "run again with a longer --wait-limit, or without it; your place is kept for 15 minutes"
+	}
+	if e, ok := errors.AsType[*sdk.Error](err); ok && e.Status == http.StatusNotFound {
+		return "check the name with \"roadctl ls\"; what you may not see is not found either"
+	}
+	switch exitCode(err) {
+	case exitUsage:
+		return "see \"roadctl help\" and \"roadctl COMMAND --help\""
+	case exitAuth:
+		if e, _ := errors.AsType[*sdk.Error](err); e.Status == http.StatusUnauthorized {
+			return "sign in with \"roadctl login URL\", or check the key that \"roadctl config print\" names"
+		}
+		return "ask an admin of the repository, or the operator, for the right to do this"
+	case exitNetwork:
+		return "check that the server runs and that \"roadctl config print\" shows its address, then run the same command again"
+	case exitIntegrity:
+		return "run the same command again; if it fails again, tell the server's operator"
+	case exitConflict:
+		return "look at what is there now, then run the command again"
+	case exitCapacity:
+		return "delete what is no longer needed, or ask the operator for room"
+	}
+	return ""
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roadstead/roadstead/api"
+)
+
+func keyCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{Use: "key", Short: "API keys", Args: cobra.NoArgs}
+	cmd.AddCommand(keyCreate(a), keyList(a), keyRevoke(a))
+	return cmd
+}
+
+func keyCreate(a *app) *cobra.Command {
+	var account string
+	var expires spanFlag
+	cmd := &cobra.Command{
+		Use: "create NAME", Short: "Make an API key; it is shown only now", Args: cobra.ExactArgs(1),
+		Example: "  roadctl key create laptop --expires 90d > laptop.key",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			k, err := c.CreateKey(cmd.Context(), account, args[0], time.Duration(expires))
+			if err != nil {
+				return err
+			}
+			a.say("key %s of account %s, ends: %s; the key is not shown again", k.ID, k.Account, a.ends(k.ExpiresAt))
+			return showOne(a, k, "%s", k.Secret)
+		},
+	}
+	cmd.Flags().StringVar(&account, "account", "", "account id (default: your own)")
+	cmd.Flags().Var(&expires, "expires", "life of the key, for example 12h or 90d (default: until revoked)")
+	return cmd
+}
+
+func keyList(a *app) *cobra.Command {
+	var account string
+	cmd := &cobra.Command{
+		Use: "ls", Short: "List API keys", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			keys, err := collect(c.Keys(cmd.Context(), account))
+			if err != nil {
+				return err
+			}
+			return show(a, keys, []string{"ID", "NAME", "MADE", "LAST USED", "ENDS", "REVOKED"}, func(k api.Key) []string {
+				return []string{k.ID, k.Name, when(k.CreatedAt, a.now()), a.ends(k.LastUsed), a.ends(k.ExpiresAt), a.ends(k.RevokedAt)}
+			})
+		},
+	}
+	cmd.Flags().StringVar(&account, "account", "", "account id (default: your own)")
+	return cmd
+}
+
+func keyRevoke(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "revoke ID", Short: "End an API key at once and for good", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if err := c.RevokeKey(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			a.say("revoked %s", args[0])
+			return nil
+		},
+	}
+}

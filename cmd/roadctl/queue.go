@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/sdk"
+)
+
+func queueCommand(a *app) *cobra.Command {
+	var watch bool
+	var every spanFlag
+	cmd := &cobra.Command{
+		Use: "queue", Short: "Show the download queue by class, and when it will be empty (operators)", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if !watch {
+				q, err := c.Queue(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return a.showQueue(q)
+			}
+			return a.watchQueue(cmd.Context(), c, max(time.Duration(every), time.Second))
+		},
+	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "show it again and again, until interrupted")
+	every = spanFlag(2 * time.Second)
+	cmd.Flags().Var(&every, "every", "time between two looks with --watch")
+	return cmd
+}
+
+// watchQueue repaints on a terminal and appends elsewhere: one JSON object a line, or one table after the other.
+func (a *app) watchQueue(ctx context.Context, c *sdk.Client, every time.Duration) error {
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		q, err := c.Queue(ctx)
+		if err != nil {
+			return err
+		}
+		switch {
+		case a.flags.output == "json":
+			err = json.NewEncoder(a.out).Encode(q)
+		default:
+			if a.outTTY {
+				_, _ = fmt.Fprint(a.out, "\x1b[H\x1b[2J")
+			}
+			err = a.showQueue(q)
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+}
+
+func (a *app) showQueue(q api.Queue) error {
+	if a.flags.output == "json" {
+		return a.json(q)
+	}
+	now := a.now()
+	line := fmt.Sprintf("as of %s, %s: %d of %d seats in use", q.AsOf.In(now.Location()).Format("15:04:05"), q.Strategy, q.SeatsInUse, q.Seats)
+	if q.Reserve > 0 {
+		line += fmt.Sprintf(" (%d kept for interactive)", q.Reserve)
+	}
+	if q.RateBytes > 0 {
+		line += ", " + amount(q.RateBytes) + "/s"
+	}
+	_, _ = fmt.Fprintln(a.out, line)
+	waiting := 0
+	err := show(a, q.Classes, []string{"CLASS", "WEIGHT", "WAITING", "ACTIVE", "PAUSED", "HELD", "BYTES WAITING", "FIRST WAITS"}, func(c api.QueueClass) []string {
+		waiting += c.Waiting
+		head := "-"
+		if c.Waiting > 0 {
+			head = span(time.Duration(c.HeadWaitSeconds * float64(time.Second)))
+		}
+		return []string{c.Class, strconv.Itoa(c.Weight), strconv.Itoa(c.Waiting), strconv.Itoa(c.Active), strconv.Itoa(c.Paused),
+			strconv.Itoa(c.Held), amount(c.WaitingBytes), head}
+	})
+	switch {
+	case err != nil:
+		return err
+	case waiting == 0:
+		line = "nobody waits"
+	case q.DrainsAt == nil:
+		line = "when the queue will be empty isn't known yet"
+	default:
+		line = "the queue is empty about " + when(*q.DrainsAt, now) + ", if nothing else comes"
+	}
+	_, err = fmt.Fprintln(a.out, line)
+	return err
+}

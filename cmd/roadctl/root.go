@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/roadstead/roadstead/sdk"
+)
+
+// app is what the commands share: the process's edges, and the flags that every command has.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(string) string
+	now      func() time.Time
+	inTTY    bool
+	outTTY   bool
+	errTTY   bool
+	http     *http.Client // nil: the SDK's own
+
+	flags   globalFlags
+	changed func(flag string) bool
+	running bool // arguments were understood; errors from here on are not about usage
+}
+
+type globalFlags struct {
+	url, keyFile, config, output string
+	quiet                        bool
+}
+
+const longHelp = `roadctl talks to a Roadstead server: it stores files, shares them, and downloads them through the
+server's queue, telling your place and your start while you wait.
+
+Settings come from flags, then the environment (ROADSTEAD_URL, ROADSTEAD_API_KEY_FILE,
+ROADSTEAD_API_KEY), then the file that "roadctl login" writes; "roadctl config print" shows which.
+
+The result goes to standard output, progress to standard error.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not signed in or not allowed, 4 network, busy or
+deadline, 5 wrong bytes, 6 conflict, 7 local files, 8 no room, 130 interrupted.`
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use: "roadctl", Short: "Store, share and download files through a fair queue", Long: longHelp,
+		SilenceUsage: true, SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.changed = func(name string) bool { return cmd.Flags().Changed(name) }
+			if a.flags.output != "table" && a.flags.output != "json" {
+				return usagef("--output must be table or json")
+			}
+			a.running = true
+			return nil
+		},
+	}
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	f := root.PersistentFlags()
+	f.StringVar(&a.flags.url, "url", "", "server address, for example https://store.example")
+	f.StringVar(&a.flags.keyFile, "key-file", "", "file that holds the API key")
+	f.StringVar(&a.flags.config, "config", "", "settings file (default $XDG_CONFIG_HOME/roadstead/roadctl.json)")
+	f.StringVarP(&a.flags.output, "output", "o", "table", "form of the result: table or json")
+	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress on standard error")
+	root.AddCommand(loginCommand(a), whoamiCommand(a), uploadCommand(a), downloadCommand(a), lsCommand(a), rmCommand(a),
+		linkCommand(a), repoCommand(a), keyCommand(a), accountCommand(a), tenantCommand(a), queueCommand(a),
+		configCommand(a), manCommand(), versionCommand(a))
+	return root
+}
+
+// run executes one command line and gives the exit code.
+func run(ctx context.Context, args []string, a *app) int {
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil && !a.running {
+		err = &usageError{err}
+	}
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w%s", errInterrupted, keptWords(err))
+	}
+	a.explain(err)
+	return exitCode(err)
+}
+
+// client makes the SDK's client for the server in the settings.
+func (a *app) client() (*sdk.Client, error) {
+	s, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	return a.clientFor(s.url.value, s.key.value)
+}
+
+func (a *app) clientFor(url, key string) (*sdk.Client, error) {
+	c, err := sdk.New(sdk.Config{URL: url, Key: key, HTTP: a.http, UserAgent: "roadctl/" + version()})
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	return c, nil
+}
+
+// splitTarget reads REPO/PATH.
+func splitTarget(s string) (repository, path string, err error) {
+	repository, path, ok := strings.Cut(s, "/")
+	if !ok || repository == "" || path == "" {
+		return "", "", usagef("%q must look like REPO/PATH", s)
+	}
+	return repository, path, nil
+}
