@@ -3,7 +3,7 @@ package fair
 import "slices"
 
 // smallFIFO is how many sessions a principal keeps in one sorted slice; past it the slice becomes a ranked set.
-const smallFIFO = 64
+const smallFIFO = 256
 
 // fifo holds the waiting sessions of one lane by order. Most principals of a wide fleet have one session, which
 // costs no allocation.

@@ -12,7 +12,8 @@ type Seats struct {
 	ceiling float64 // bytes per second of one principal, 0 for none
 	seats   []seat
 	groups  []group
-	scale   []float64
+	scale   []float64 // bytes per second of one seat, by group
+	pace    []float64 // seconds per byte of one seat, by group
 }
 
 type seat struct {
@@ -63,10 +64,10 @@ func (s *Seats) Next() (tag uint32, took time.Duration, ok bool) {
 		return 0, 0, false
 	}
 	s.split()
-	first, soonest := 0, s.seats[0].left/s.scale[s.seats[0].group]
-	for i, t := range s.seats[1:] {
-		if e := t.left / s.scale[t.group]; e < soonest {
-			first, soonest = i+1, e
+	first, soonest := 0, s.seats[0].left*s.pace[s.seats[0].group]
+	for i := range s.seats {
+		if e := s.seats[i].left * s.pace[s.seats[i].group]; e < soonest {
+			first, soonest = i, e
 		}
 	}
 	for i := range s.seats {
@@ -91,9 +92,10 @@ func (s *Seats) split() {
 	if s.ceiling > 0 {
 		each = min(each, s.ceiling)
 	}
-	s.scale = s.scale[:0]
+	s.scale, s.pace = s.scale[:0], s.pace[:0]
 	for _, g := range s.groups {
-		s.scale = append(s.scale, each/float64(max(g.seats, 1)))
+		n := float64(max(g.seats, 1))
+		s.scale, s.pace = append(s.scale, each/n), append(s.pace, n/each)
 	}
 }
 
@@ -104,7 +106,7 @@ func (s *Seats) Ends(done func(tag uint32, left time.Duration)) {
 	}
 	s.split()
 	for _, t := range s.seats {
-		done(t.tag, seconds(t.left/s.scale[t.group]))
+		done(t.tag, seconds(t.left*s.pace[t.group]))
 	}
 }
 

@@ -127,7 +127,7 @@ func (m *Machine) finish(now clock.Mono, h uint32, e Event) {
 	}
 	s := &m.seats[r.seat-1]
 	s.covered.add(e.From, e.To)
-	if r.state == active && r.running == 0 && s.covered.complete(s.size) {
+	if r.state == active && r.running == 0 && s.covered.complete(r.size) {
 		m.emit(Finished, r)
 		m.stand(h, r)
 		m.bury(now, h, r)

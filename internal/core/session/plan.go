@@ -29,7 +29,7 @@ type planned struct {
 }
 
 // planWork bounds a plan: places times seats.
-const planWork = 16384
+const planWork = 8192
 
 // fill puts the sessions that have a seat into s.
 func (m *Machine) fill(s *forecast.Seats) {

@@ -23,18 +23,20 @@ const (
 	beyond                       // marked although its principal is at its share: no contender was there
 	fresh                        // came after the last tick: its place is not told yet (D-6.2)
 	linked                       // is in a bucket of the wheel
+	tailOnly                     // asked for the tail alone so far, which sets no start (D-2.7)
 )
 
 // record is one session. It holds no pointers, so a million of them cost the collector nothing.
 type record struct {
 	key       Key
 	order     uint64     // arrival and sequence number, see orderOf
+	size      int64      // bytes of the whole object
 	left      int64      // bytes the client still wants, as far as known while it waits
 	deadline  clock.Mono // no-show, end of a pause, end of a tombstone
 	principal uint32
 	prev      uint32 // neighbours in the wheel's bucket
 	next      uint32
-	seat      uint32 // index+1 into the machine's seats, when active or paused
+	seat      uint32 // index+1 into the machine's seats, once it had one
 	point     uint32 // first announced start, in ms after arrival; 0 when none was announced
 	early     uint32 // how much before the point the first interval began, ms
 	late      uint32 // how much after the point it ended, ms
@@ -104,19 +106,18 @@ type seat struct {
 	sent     int64      // bytes the sockets accepted since the seat was taken
 	goal     int64      // bytes wanted when the seat was taken
 	lastByte clock.Mono // idle counts from here (D-2.8)
-	size     int64
 }
 
 // left is how many bytes the session still wants.
 func (s *seat) left() int64 { return max(0, s.goal-s.sent) }
 
 // ask notes the offset of a request; one below the start known so far makes the download longer.
-func (s *seat) ask(from int64, tail bool) {
+func (s *seat) ask(from, size int64, tail bool) {
 	was := s.covered.start
 	s.covered.ask(from, tail)
 	switch now := s.covered.start; {
 	case was < 0 && now >= 0:
-		s.goal += s.size - now
+		s.goal += size - now
 	case now < was:
 		s.goal += was - now
 	}

@@ -38,7 +38,7 @@ func (m *Machine) serve(r *record, e Event) {
 		m.emit(Surplus, r).RetryAfter = time.Second
 		return
 	}
-	m.seats[r.seat-1].ask(e.From, e.Tail)
+	m.seats[r.seat-1].ask(e.From, r.size, e.Tail)
 	r.running++
 	m.responses++
 	m.emit(Serve, r)
@@ -79,12 +79,11 @@ func (m *Machine) admit(now clock.Mono, e Event, tomb uint32) (uint32, bool) {
 	if e.Identified {
 		r.set(identified)
 	}
-	r.left = max(e.Size-e.From, 0)
+	r.size, r.left = e.Size, max(e.Size-e.From, 0)
 	if e.Tail {
+		r.set(tailOnly)
 		r.left = max(e.To-e.From, 0)
 	}
-	m.chair(r, e.Size)
-	m.seats[r.seat-1].covered.ask(e.From, e.Tail)
 	m.principals.all[r.principal].records++
 	m.newly = append(m.newly, h)
 	m.push(h, r, back)

@@ -24,6 +24,9 @@ func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 	}
 	m.counts[r.class].Active++
 	m.holds(r.principal, 1)
+	if r.seat == 0 {
+		m.chair(r)
+	}
 	s := &m.seats[r.seat-1]
 	s.sent, s.goal, s.lastByte = 0, r.left, now
 	m.running = append(m.running, h)
@@ -42,9 +45,12 @@ func (m *Machine) stand(h uint32, r *record) {
 	m.running = slices.Delete(m.running, at, at+1)
 }
 
-// chair gives the record a place to keep its coverage.
-func (m *Machine) chair(r *record, size int64) {
-	fresh := seat{covered: coverage{start: -1}, size: size}
+// chair gives the record a place to keep what it was given.
+func (m *Machine) chair(r *record) {
+	fresh := seat{covered: coverage{start: r.size - r.left}}
+	if r.has(tailOnly) {
+		fresh.covered.start = -1
+	}
 	if n := len(m.freeSeat); n > 0 {
 		r.seat = m.freeSeat[n-1] + 1
 		m.freeSeat = m.freeSeat[:n-1]

@@ -50,7 +50,7 @@ func (m *Machine) idle(now clock.Mono) {
 // wants is how many bytes a paused session still needs, by what it was given whole.
 func (m *Machine) wants(r *record) int64 {
 	s := &m.seats[r.seat-1]
-	return s.size - max(s.covered.start, 0) - s.covered.delivered()
+	return r.size - max(s.covered.start, 0) - s.covered.delivered()
 }
 
 // due ends what a record was waiting for.
