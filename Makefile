@@ -43,7 +43,7 @@ race: ## the race detector on the packages that share memory between goroutines
 
 bench: ## the ratios that are promised, a line each (BENCH_ARGS=...)
 	@scripts/deps nginx
-	@go run ./test/bench $(BENCH_ARGS)
+	@failed=0; for b in ./test/bench/*/; do go run $$b $(BENCH_ARGS) || failed=1; done; exit $$failed
 
 load: ## the load gate: 500 clients x 40 MB over a link of 40 MB/s (LOAD_ARGS=...)
 	@scripts/deps netns
