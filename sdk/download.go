@@ -73,8 +73,12 @@ func (c *Client) Download(ctx context.Context, req Download) (Result, error) {
 		return Result{}, err
 	}
 	result, err := d.run(ctx)
-	if err != nil && !errors.Is(err, ErrIntegrity) {
-		_ = d.save() // the error that ended the download matters more
+	switch { // the error that ended the download matters more than one of these
+	case err == nil || errors.Is(err, ErrIntegrity):
+	case d.offset == 0 && d.cp.Ticket == "": // neither bytes nor a place: nothing to keep
+		d.discard()
+	default:
+		_ = d.save()
 	}
 	_ = d.file.Close()
 	return result, err
@@ -206,6 +210,11 @@ func (d *download) save() error {
 	return nil
 }
 
+func (d *download) discard() {
+	_ = removeIfThere(checkpointFile(d.req.File))
+	_ = removeIfThere(PartialFile(d.req.File))
+}
+
 // finish verifies the whole and puts it in place.
 func (d *download) finish() (Result, error) {
 	digest := digestPrefix + hex.EncodeToString(d.hash.Sum(nil))
@@ -215,8 +224,7 @@ func (d *download) finish() (Result, error) {
 	}
 	if want != "" && digest != want {
 		// Nothing tells which bytes are wrong: none of them is worth keeping.
-		_ = removeIfThere(checkpointFile(d.req.File))
-		_ = removeIfThere(PartialFile(d.req.File))
+		d.discard()
 		return Result{}, fail(ErrIntegrity, nil, "the bytes received have the digest %s, not %s; they were discarded", digest, want)
 	}
 	d.rate.at(d.offset, true)

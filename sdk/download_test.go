@@ -191,8 +191,8 @@ func TestRetryBudget(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := &fake{object: content(30_000), script: tt.script}
-				_, _, err := get(t, f, nil)
+				f, dir := &fake{object: content(30_000), script: tt.script}, t.TempDir()
+				_, _, err := get(t, f, func(d *Download) { d.File = filepath.Join(dir, "f") })
 				if len(f.requests) != tt.requests {
 					t.Errorf("%d requests, want %d (%v)", len(f.requests), tt.requests, err)
 				}
@@ -201,6 +201,9 @@ func TestRetryBudget(t *testing.T) {
 				}
 				if tt.requests == 1 && err == nil {
 					t.Error("no error")
+				}
+				if left, _ := os.ReadDir(dir); tt.requests == 1 && len(left) != 0 {
+					t.Errorf("left behind without a byte: %v", left)
 				}
 			})
 		})

@@ -12,9 +12,7 @@ import (
 )
 
 func accountCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "account", Short: "People and service accounts", Args: cobra.NoArgs}
-	cmd.AddCommand(accountCreate(a, true), accountCreate(a, false), accountList(a), accountSetClass(a))
-	return cmd
+	return group("account", "People and service accounts", accountCreate(a, true), accountCreate(a, false), accountList(a), accountSetClass(a))
 }
 
 func accountCreate(a *app, person bool) *cobra.Command {

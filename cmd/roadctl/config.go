@@ -134,8 +134,7 @@ func (c savedConfig) save(file string) error {
 }
 
 func configCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "config", Short: "Settings of this program", Args: cobra.NoArgs}
-	cmd.AddCommand(&cobra.Command{
+	return group("config", "Settings of this program", &cobra.Command{
 		Use: "print", Short: "Show each setting and where it comes from", Args: cobra.NoArgs,
 		Long: "Shows each setting and where it comes from: flag, environment, file or default, in this order.\nThe API key itself is never shown.",
 		RunE: func(*cobra.Command, []string) error {
@@ -156,7 +155,6 @@ func configCommand(a *app) *cobra.Command {
 			return show(a, rows, []string{"SETTING", "VALUE", "SOURCE"}, func(r row) []string { return []string{r.Name, r.Value, r.Source} })
 		},
 	})
-	return cmd
 }
 
 // stateDir is where unfinished uploads are remembered.

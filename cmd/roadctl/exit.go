@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"strings"
 
 	"github.com/roadstead/roadstead/sdk"
 )
@@ -42,11 +41,19 @@ type keptError struct {
 func (e *keptError) Error() string { return e.err.Error() }
 func (e *keptError) Unwrap() error { return e.err }
 
-func keptWords(err error) string {
+func keptNote(err error) string {
 	if k, ok := errors.AsType[*keptError](err); ok {
-		return "; " + k.note
+		return k.note
 	}
 	return ""
+}
+
+// interrupted replaces whatever an operation ended with once it was told to stop.
+func interrupted(err error) error {
+	if note := keptNote(err); note != "" {
+		return &keptError{errInterrupted, note}
+	}
+	return errInterrupted
 }
 
 func exitCode(err error) int {
@@ -106,20 +113,18 @@ func (a *app) explain(err error) {
 	if err == nil {
 		return
 	}
-	if errors.Is(err, errInterrupted) {
-		_, _ = fmt.Fprintln(a.err, err)
-		return
-	}
-	text := err.Error()
+	text, label := err.Error(), "error: "
 	if e, ok := errors.AsType[*sdk.Error](err); ok && e.RequestID != "" {
 		text += " (request " + e.RequestID + ")"
 	}
-	label := "error:"
-	if a.errTTY && a.env("NO_COLOR") == "" {
-		label = "\x1b[31merror:\x1b[0m"
+	switch {
+	case errors.Is(err, errInterrupted):
+		label = ""
+	case a.errTTY && a.env("NO_COLOR") == "":
+		label = "\x1b[31merror:\x1b[0m "
 	}
-	_, _ = fmt.Fprintln(a.err, label, text)
-	if note := strings.TrimPrefix(keptWords(err), "; "); note != "" && !errors.Is(err, sdk.ErrIntegrity) {
+	_, _ = fmt.Fprintln(a.err, label+text)
+	if note := keptNote(err); note != "" {
 		_, _ = fmt.Fprintln(a.err, "kept:", note)
 	}
 	if hint := hintFor(err); hint != "" {

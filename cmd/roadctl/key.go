@@ -9,9 +9,7 @@ import (
 )
 
 func keyCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "key", Short: "API keys", Args: cobra.NoArgs}
-	cmd.AddCommand(keyCreate(a), keyList(a), keyRevoke(a))
-	return cmd
+	return group("key", "API keys", keyCreate(a), keyList(a), keyRevoke(a))
 }
 
 func keyCreate(a *app) *cobra.Command {

@@ -9,9 +9,7 @@ import (
 )
 
 func linkCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "link", Short: "Share single files by links", Args: cobra.NoArgs}
-	cmd.AddCommand(linkCreate(a), linkList(a), linkRevoke(a))
-	return cmd
+	return group("link", "Share single files by links", linkCreate(a), linkList(a), linkRevoke(a))
 }
 
 func linkCreate(a *app) *cobra.Command {

@@ -12,8 +12,7 @@ import (
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
 func repoCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "repo", Short: "Repositories and who may use them", Args: cobra.NoArgs}
-	cmd.AddCommand(
+	return group("repo", "Repositories and who may use them",
 		&cobra.Command{
 			Use: "create NAME", Short: "Make a repository, with you as its admin", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,7 +49,6 @@ func repoCommand(a *app) *cobra.Command {
 		},
 		repoGrants(a), repoGrant(a), repoRevoke(a),
 	)
-	return cmd
 }
 
 func (a *app) listRepositories(ctx context.Context) error {

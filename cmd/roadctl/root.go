@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -82,10 +81,22 @@ func run(ctx context.Context, args []string, a *app) int {
 		err = &usageError{err}
 	}
 	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w%s", errInterrupted, keptWords(err))
+		err = interrupted(err)
 	}
 	a.explain(err)
 	return exitCode(err)
+}
+
+// group is a command that only holds others.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return cmd.Help()
+		}
+		return usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+	}}
+	cmd.AddCommand(commands...)
+	return cmd
 }
 
 // client makes the SDK's client for the server in the settings.

@@ -7,8 +7,7 @@ import (
 )
 
 func tenantCommand(a *app) *cobra.Command {
-	cmd := &cobra.Command{Use: "tenant", Short: "Tenants (operators only)", Args: cobra.NoArgs}
-	cmd.AddCommand(
+	return group("tenant", "Tenants (operators only)",
 		&cobra.Command{
 			Use: "create NAME", Short: "Make a tenant", Args: cobra.ExactArgs(1),
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,5 +41,4 @@ func tenantCommand(a *app) *cobra.Command {
 			},
 		},
 	)
-	return cmd
 }
