@@ -82,7 +82,7 @@ func TestBusyAddressNamesTheSetting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close()
+	defer func() { _ = a.Close() }()
 	cfg := testConfig(t)
 	cfg.Listen = a.Addr()
 	if _, err := Open(t.Context(), cfg, Options{}); err == nil || !strings.Contains(err.Error(), "ROADSTEAD_LISTEN") {
@@ -133,7 +133,7 @@ func TestTLSReadsItsCertificateAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer res.Body.Close()
+		defer func() { _ = res.Body.Close() }()
 		if res.StatusCode != 200 || res.ProtoMajor != 1 {
 			t.Errorf("%s %d", res.Proto, res.StatusCode)
 		}

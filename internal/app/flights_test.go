@@ -21,8 +21,8 @@ func TestFlightsWaitForTheLast(t *testing.T) {
 		f.add(-1)
 		synctest.Wait()
 		select {
-		case <-done:
-			t.Error("one is still in flight")
+		case err := <-done:
+			t.Errorf("one is still in flight, yet: %v", err)
 		default:
 		}
 		f.add(-1)

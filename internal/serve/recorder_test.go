@@ -57,7 +57,7 @@ func TestTheWholeChainKeepsSendfile(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }()
 		w.Header().Set("Content-Type", "application/octet-stream")
 		w.Header().Set("Content-Length", "4194304")
 		_, err = w.(io.ReaderFrom).ReadFrom(io.LimitReader(f, size))
@@ -72,7 +72,7 @@ func TestTheWholeChainKeepsSendfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	n, err := io.Copy(io.Discard, res.Body)
 	if err != nil || n != size {
 		t.Fatalf("got %d bytes, %v", n, err)

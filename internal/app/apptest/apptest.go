@@ -108,7 +108,7 @@ func (s *Server) Do(method, path string, body io.Reader, headers ...string) Answ
 	if err != nil {
 		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	data, err := io.ReadAll(res.Body)
 	if err != nil {
 		s.t.Fatalf("%s %s: reading the answer: %v", method, path, err)

@@ -210,7 +210,7 @@ func raw(t *testing.T, s *apptest.Server, request string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestFullDiskIsSaidBeforeTheBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusInsufficientStorage {
 		t.Errorf("status %d", res.StatusCode)
 	}

@@ -48,7 +48,7 @@ func TestWaitingSaysItsPlace(t *testing.T) {
 	body := content(fourMegabytes)
 	s.Put("demo", "big", body)
 	first := begin(t, s, "first")
-	defer first.Body.Close()
+	defer func() { _ = first.Body.Close() }()
 	if first.Header.Get(api.HeaderQueueTicket) == "" || first.Header.Get(api.HeaderDownloadClass) != "interactive" {
 		t.Errorf("a served answer lacks ticket or class: %v", first.Header)
 	}
@@ -82,7 +82,7 @@ func TestHeldThenBusy(t *testing.T) {
 	s.Repository("demo")
 	s.Put("demo", "big", content(fourMegabytes))
 	first := begin(t, s, "first")
-	defer first.Body.Close()
+	defer func() { _ = first.Body.Close() }()
 	began := time.Now()
 	a := s.Do("GET", "/files/demo/big", nil)
 	if took := time.Since(began); a.Status != 503 || a.Header.Get("Retry-After") == "" || took < 200*time.Millisecond {
@@ -97,7 +97,7 @@ func TestDrain(t *testing.T) {
 	body := content(fourMegabytes)
 	s.Put("demo", "big", body)
 	first := begin(t, s, "first")
-	defer first.Body.Close()
+	defer func() { _ = first.Body.Close() }()
 	held := make(chan apptest.Answer)
 	go func() { held <- s.Do("GET", "/files/demo/big", nil) }()
 	for deadline := time.Now().Add(10 * time.Second); ; {

@@ -123,3 +123,14 @@ func TestQueueHeaders(t *testing.T) {
 		t.Error("a ticket of any length was kept")
 	}
 }
+
+func FuzzQueueHeaders(f *testing.F) {
+	f.Add("id-1", "bulk", "2.a.b.c")
+	f.Add("", "", "")
+	f.Fuzz(func(t *testing.T, id, class, ticket string) {
+		q, err := readQueueHeaders(http.Header{api.HeaderDownloadID: {id}, api.HeaderDownloadClass: {class}, api.HeaderQueueTicket: {ticket}})
+		if err == nil && (!validDownloadID(q.id) || q.class != class || len(q.ticket) > maxTicket) {
+			t.Errorf("%q %q %q passed as %+v", id, class, ticket, q)
+		}
+	})
+}
