@@ -102,16 +102,3 @@ func PageSize(asked int) int {
 	}
 	return min(asked, MaxPage)
 }
-
-type contextKey struct{}
-
-// WithPrincipal is ctx with the authenticated caller in it, for libraries that pass only a context on.
-func WithPrincipal(ctx context.Context, p Principal) context.Context {
-	return context.WithValue(ctx, contextKey{}, p)
-}
-
-// FromContext is the caller put there by WithPrincipal.
-func FromContext(ctx context.Context) (Principal, bool) {
-	p, ok := ctx.Value(contextKey{}).(Principal)
-	return p, ok
-}
