@@ -68,12 +68,14 @@ func parsePart(spec string, size int64) (part, bool) {
 	first, isFirst := parsePos(trim(a))
 	last, isLast := parsePos(trim(b))
 	switch {
-	case !ok, trim(a) != "" && !isFirst, trim(b) != "" && !isLast, !isFirst && !isLast, isFirst && isLast && last < first:
+	case !ok, trim(a) != "" && !isFirst, trim(b) != "" && !isLast, !isFirst && !isLast:
 		return part{}, false
 	case !isFirst:
 		return part{from: size - min(last, size), to: size, tail: last < size}, true
 	case first >= size:
 		return part{}, true
+	case isLast && last < first:
+		return part{}, false
 	case !isLast:
 		return part{from: first, to: size}, true
 	}

@@ -1,0 +1,81 @@
+package delivery
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+)
+
+// The kernel sends the file's own pages: bytes changed after the server had sent them, but before the client read
+// them, reach the client changed. Behind a writer without ReadFrom they don't, so this test sees when sendfile is lost.
+func TestSendfileIsKept(t *testing.T) {
+	if !zeroCopy(t, nil) {
+		t.Error("the body was copied through user space")
+	}
+	if zeroCopy(t, paths["buffers"]) {
+		t.Error("this test cannot tell: it saw no copy behind a writer that hides ReadFrom")
+	}
+}
+
+// zeroCopy reports whether a large body leaves without passing through a buffer of ours.
+func zeroCopy(t *testing.T, wrap func(http.ResponseWriter) http.ResponseWriter) bool {
+	t.Helper()
+	c, data := stored(t, 512<<10)
+	h, out := handler(t, c, nil, time.Minute, wrap)
+	s := httptest.NewUnstartedServer(h)
+	s.Listener = wide{s.Listener}
+	s.Start()
+	defer s.Close()
+	conn := ask(t, s)
+	defer conn.Close()
+	if o := <-out; !o.Whole { // all of it is in the sockets now, and the client has read nothing
+		t.Fatalf("%+v", o)
+	}
+	f, err := c.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := overwrite(f.Name(), len(data)); err != nil {
+		t.Fatal(err)
+	}
+	body := make([]byte, len(data)/2)
+	if _, err := io.ReadFull(conn, body); err != nil {
+		t.Fatal(err)
+	}
+	rest := make([]byte, len(data)/2)
+	if _, err := io.ReadFull(conn, rest); err != nil {
+		t.Fatal(err)
+	}
+	// Of the second half most is far behind whatever the kernel may have moved already.
+	return bytes.Contains(rest, make([]byte, 64<<10))
+}
+
+// overwrite changes a file in place, in the page cache.
+func overwrite(path string, n int) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, n))
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// wide gives connections room for a whole body.
+type wide struct{ net.Listener }
+
+func (w wide) Accept() (net.Conn, error) {
+	c, err := w.Listener.Accept()
+	if err == nil {
+		err = c.(*net.TCPConn).SetWriteBuffer(2 << 20)
+	}
+	return c, err
+}
