@@ -294,18 +294,17 @@ func TestSlowReader(t *testing.T) {
 			defer pause.Stop()
 			slow := bufio.NewReaderSize(readerFunc(func(p []byte) (int, error) {
 				<-pause.C
-				return io.ReadFull(conn, p)
+				return conn.Read(p)
 			}), 64<<10)
 			res, err := http.ReadResponse(slow, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer res.Body.Close()
-			body := make([]byte, len(data)-128<<10) // the rest may come in less than one full read
-			if _, err := io.ReadFull(res.Body, body); err != nil || !bytes.Equal(body, data[:len(body)]) {
-				t.Fatal(err)
+			body, err := io.ReadAll(res.Body)
+			if err != nil || !bytes.Equal(body, data) {
+				t.Errorf("%d bytes, %v", len(body), err)
 			}
-			go func() { _, _ = io.Copy(io.Discard, conn) }() // ends with the connection
 			if o := <-out; !o.Whole || o.err != nil {
 				t.Errorf("%+v", o)
 			}
