@@ -18,8 +18,6 @@ type Pass struct {
 	ticket    string
 	small     bool
 
-	sent   atomic.Int64 // accepted by the socket since the machine was told
-	alive  atomic.Bool  // heard of since the last tick
 	closed atomic.Bool
 }
 
@@ -31,10 +29,15 @@ func (p *Pass) Header(h http.Header) {
 	}
 }
 
-// Sent tells of bytes that the socket accepted; 0 says that the response lives although the link gave it none.
+// Sent tells of bytes that the socket accepted; 0 says that the response lives although the link gave it none. The
+// machine hears of them at once: bytes told late would make a second of the link look fuller than it was. Those of
+// small objects feed the measure of the link only.
 func (p *Pass) Sent(n int64) {
-	p.sent.Add(n)
-	p.alive.Store(true)
+	s := p.service
+	s.meters.bytes.Add(float64(n))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apply(s.clock.Now(), session.Event{Kind: session.Progress, Key: p.key, Bytes: n})
 }
 
 // Close ends the response. from..to is what was delivered whole; it counts only when whole is true. Every exit path
@@ -49,20 +52,11 @@ func (p *Pass) Close(from, to int64, whole bool) {
 	s := p.service
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.passes, p)
-	s.report(p)
+	s.passes--
 	if p.small {
 		s.small.leave(p.principal)
 		return
 	}
 	s.apply(s.clock.Now(), session.Event{Kind: session.Finish, Key: p.key, From: from, To: to})
 	s.wake(p.key) // a surplus request may be held for this response to end (D-2.10)
-}
-
-// report tells the machine what a response sent since the last time. Small ones feed the meter of the link only.
-func (s *Service) report(p *Pass) {
-	if alive, n := p.alive.Swap(false), p.sent.Swap(0); alive || n > 0 {
-		s.meters.bytes.Add(float64(n))
-		s.apply(s.clock.Now(), session.Event{Kind: session.Progress, Key: p.key, Bytes: n})
-	}
 }

@@ -31,9 +31,6 @@ func (s *Service) Run(ctx context.Context) error {
 func (s *Service) tick() (next time.Duration, waiting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for p := range s.passes {
-		s.report(p)
-	}
 	began := s.clock.Now()
 	effects, next := s.machine.Tick(began)
 	for _, f := range effects {
@@ -100,8 +97,8 @@ func (s *Service) Queue() api.Queue {
 		}
 		q.Classes = append(q.Classes, row)
 	}
-	if c.DrainKnown && waiting > 0 {
-		at := wall.Add(c.DrainsAt.Sub(now)).Truncate(time.Millisecond)
+	if drained, known := s.machine.Drained(now); known && waiting > 0 {
+		at := wall.Add(drained.Sub(now)).Truncate(time.Millisecond)
 		q.DrainsAt = &at
 	}
 	return q

@@ -27,15 +27,20 @@ type Service struct {
 	mu       sync.Mutex // guards all below; held for microseconds, never over I/O
 	machine  *session.Machine
 	held     map[session.Key][]*hold // requests held open
-	holding  int
-	passes   map[*Pass]struct{}
+	holding  int                     // of tools without an id
+	atDoor   int                     // of called clients with one
+	passes   int                     // open
 	draining bool
 	lastTick time.Duration
 	alone    chan struct{} // closed when draining begins: every hold ends
 }
 
 // hold is one request held open; wake is closed when it should ask again.
-type hold struct{ wake chan struct{} }
+type hold struct {
+	wake chan struct{}
+	most time.Duration
+	door bool // a called client waits at the door for the seat about to come
+}
 
 // New makes the queue. When downloads were waiting as the last process stopped, no seat is given for the first two
 // seconds (D-2.12). A signer of nil works without tickets.
@@ -58,7 +63,7 @@ func New(ctx context.Context, conf Config, clk clock.Clock, state State, signer 
 	return &Service{
 		conf: conf, clock: clk, state: state, signer: signer, base: clk.Wall().Add(-time.Duration(now)),
 		marked: waiters, small: newSmall(conf.Small, clk), meters: newMeters(), machine: m,
-		held: map[session.Key][]*hold{}, passes: map[*Pass]struct{}{}, alone: make(chan struct{}),
+		held: map[session.Key][]*hold{}, alone: make(chan struct{}),
 	}, nil
 }
 
@@ -81,7 +86,7 @@ func (s *Service) Admit(ctx context.Context, r Request) (*Pass, error) {
 			e.Ticketed, e.Arrival = true, clock.Mono(arrival.Sub(s.base))
 		}
 	}
-	pass, h, err := s.ask(e, r.DownloadID == "")
+	pass, h, err := s.ask(e, true)
 	if h == nil {
 		return pass, err
 	}
@@ -90,7 +95,7 @@ func (s *Service) Admit(ctx context.Context, r Request) (*Pass, error) {
 
 // wait keeps a request open until its session gets a seat, the hold is over, or the client is gone.
 func (s *Service) wait(ctx context.Context, e session.Event, h *hold) (*Pass, error) {
-	over := time.NewTimer(s.conf.Hold)
+	over := time.NewTimer(h.most)
 	defer over.Stop()
 	for {
 		last := false
@@ -126,14 +131,18 @@ func (s *Service) ask(e session.Event, mayHold bool) (*Pass, *hold, error) {
 	case session.Serve:
 		est, _ := s.machine.Estimate(now, e.Key)
 		p := &Pass{service: s, key: e.Key, class: answer.Class, ticket: s.ticket(e.Key, est.Arrival)}
-		s.passes[p] = struct{}{}
+		s.passes++
 		return p, nil, nil
 	case session.Refuse:
 		s.meters.refused.WithLabelValues(answer.Bound).Inc()
 		return nil, nil, fault.Later(fault.Busy, api.ReasonSessions, answer.RetryAfter, "the download queue is full; come back later")
 	}
-	if mayHold && !s.draining && s.holding < s.conf.HoldLimit {
-		return nil, s.hold(now, e.Key), nil
+	if mayHold {
+		if h := s.mayHold(now, e, answer); h != nil {
+			s.held[e.Key] = append(s.held[e.Key], h)
+			s.apply(now, session.Event{Kind: session.Hold, Key: e.Key})
+			return nil, h, nil
+		}
 	}
 	if answer.Kind == session.Surplus {
 		return nil, nil, fault.Later(fault.Busy, api.ReasonRanges, answer.RetryAfter,
@@ -170,13 +179,28 @@ func (s *Service) wake(k session.Key) {
 	}
 }
 
-func (s *Service) hold(now clock.Mono, k session.Key) *hold {
-	h := &hold{wake: make(chan struct{})}
-	s.held[k] = append(s.held[k], h)
-	s.holding++
-	s.apply(now, session.Event{Kind: session.Hold, Key: k})
+// mayHold opens a hold for a request that must wait, if one may be: for a tool without an id (D-2.4), and for a client
+// that was called and only waits for a seat about to come. It stands at the door then, and no seat waits for a poll.
+func (s *Service) mayHold(now clock.Mono, e session.Event, answer session.Effect) *hold {
+	h := &hold{wake: make(chan struct{}), most: s.conf.Hold, door: e.Identified}
+	if !h.door {
+		if s.draining || s.holding >= s.conf.HoldLimit {
+			return nil
+		}
+		s.holding++
+		return h
+	}
+	est, waits := s.machine.Estimate(now, e.Key)
+	if answer.Kind != session.Wait || !waits || !est.Called || s.draining || s.atDoor >= doorMost(s.conf.Policy) {
+		return nil
+	}
+	s.atDoor++
+	h.most = session.Door
 	return h
 }
+
+// doorMost bounds the requests at the door: as many as are called at once while seats turn over.
+func doorMost(p session.Policy) int { return max(2*p.Sessions, 16) }
 
 // letGo ends a hold; its session stays where it is.
 func (s *Service) letGo(k session.Key, h *hold) {
@@ -185,7 +209,11 @@ func (s *Service) letGo(k session.Key, h *hold) {
 	for i, o := range s.held[k] {
 		if o == h {
 			s.held[k] = append(s.held[k][:i], s.held[k][i+1:]...)
-			s.holding--
+			if h.door {
+				s.atDoor--
+			} else {
+				s.holding--
+			}
 			s.apply(s.clock.Now(), session.Event{Kind: session.Unhold, Key: k})
 			break
 		}
@@ -197,7 +225,7 @@ func (s *Service) letGo(k session.Key, h *hold) {
 
 // waiting is the answer to a session in the queue.
 func (s *Service) waiting(now clock.Mono, k session.Key) *Waiting {
-	est, _ := s.machine.Estimate(now, k)
+	est, _ := s.machine.Answer(now, k)
 	wall := s.clock.Wall()
 	at := func(m clock.Mono) *time.Time {
 		t := wall.Add(m.Sub(now)).Truncate(time.Millisecond)
@@ -261,7 +289,7 @@ func (s *Service) admitSmall(ctx context.Context, r Request, applied class.Class
 	}
 	p := &Pass{service: s, class: applied, principal: r.Principal.ID, small: true}
 	s.mu.Lock()
-	s.passes[p] = struct{}{}
+	s.passes++
 	s.mu.Unlock()
 	return p, nil
 }

@@ -67,7 +67,7 @@ func run(t *testing.T, seats int, state State, later time.Duration, test func(ct
 		go func() { ended <- s.Run(ctx) }()
 		test(ctx, s)
 		synctest.Wait()
-		if n := len(s.passes) + s.holding + len(s.held); n != 0 {
+		if n := s.passes + s.holding + s.atDoor + len(s.held); n != 0 {
 			t.Errorf("%d passes and holds are left", n)
 		}
 		if c := s.machine.Counts(); c.Responses != 0 {
@@ -354,9 +354,6 @@ func TestSmallRequests(t *testing.T) {
 			t.Errorf("%d refused after %v, want 5 after 20 s", refused, time.Since(began))
 		}
 		for _, p := range open {
-			p.Close(0, 0, false)
-		}
-		for p := range s.passes {
 			p.Close(0, 0, false)
 		}
 	})

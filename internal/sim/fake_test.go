@@ -62,3 +62,7 @@ func (f *fake) Counts() (c session.Counts) {
 	c.Sessions = len(f.active) + len(f.granted) + len(f.queue)
 	return c
 }
+
+func (f *fake) Answer(now clock.Mono, k session.Key) (session.Estimate, bool) {
+	return f.Estimate(now, k)
+}

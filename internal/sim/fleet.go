@@ -61,6 +61,7 @@ type client struct {
 	told     int64      // bytes of the flow the machine knows of
 	holding  int        // counts holds; an expiry of an earlier hold is ignored
 	held     bool       // the server keeps its request open
+	atDoor   bool       // it does because the client was called
 	ticketed bool       // has a ticket
 	arrival  clock.Mono // as the ticket says
 	promised bool       // was given a place and an interval

@@ -17,6 +17,7 @@ type Machine interface {
 	Apply(now clock.Mono, e session.Event) []session.Effect
 	Tick(now clock.Mono) (effects []session.Effect, next time.Duration)
 	Estimate(now clock.Mono, k session.Key) (session.Estimate, bool)
+	Answer(now clock.Mono, k session.Key) (session.Estimate, bool)
 	Counts() session.Counts
 }
 
@@ -47,7 +48,8 @@ type Simulation struct {
 	open    int // clients that are neither done nor gone
 	waiting int // clients in the queue
 	reads   []*client
-	holds   int // requests the server keeps open
+	holds   int // requests of stock tools that the server keeps open
+	doors   int // requests of called clients that it keeps open
 	tally   tally
 	broken  error
 }

@@ -83,7 +83,8 @@ func (s *Simulation) serve(c *client) {
 	s.reads = append(s.reads, c)
 }
 
-// enqueue follows an answer to wait: a request without an id is held while there is room, any other is answered.
+// enqueue follows an answer to wait: a request without an id is held while there is room, a called client waits at
+// the door, any other is answered.
 func (s *Simulation) enqueue(c *client) {
 	if c.state != waiting {
 		c.state = waiting
@@ -97,12 +98,20 @@ func (s *Simulation) enqueue(c *client) {
 		s.apply(session.Event{Kind: session.Hold, Key: c.key})
 		return
 	}
+	if e, ok := s.machine.Estimate(s.now, c.key); ok && e.Called && !c.stock && s.doors < 2*s.policy.Sessions {
+		s.doors++
+		c.held, c.atDoor = true, true
+		c.holding++
+		s.agenda.plan(entry{at: s.now.Add(session.Door), what: release, client: c, hold: c.holding})
+		s.apply(session.Event{Kind: session.Hold, Key: c.key})
+		return
+	}
 	s.answer(c)
 }
 
 // answer tells a waiting client its place and when to ask again.
 func (s *Simulation) answer(c *client) {
-	e, ok := s.machine.Estimate(s.now, c.key)
+	e, ok := s.machine.Answer(s.now, c.key)
 	if !ok {
 		s.fail("a session that was told to wait has no estimate")
 		return
@@ -137,8 +146,12 @@ func (s *Simulation) comeBack(c *client, wait time.Duration) {
 
 // unhold ends the hold of a request.
 func (s *Simulation) unhold(c *client) {
-	c.held = false
-	s.holds--
+	if c.atDoor {
+		s.doors--
+	} else {
+		s.holds--
+	}
+	c.held, c.atDoor = false, false
 	s.apply(session.Event{Kind: session.Unhold, Key: c.key})
 }
 

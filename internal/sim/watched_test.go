@@ -58,6 +58,18 @@ func (w *watched) Tick(now clock.Mono) ([]session.Effect, time.Duration) {
 
 func (w *watched) Estimate(now clock.Mono, k session.Key) (session.Estimate, bool) {
 	e, ok := w.machine.Estimate(now, k)
+	w.sound(now, k, e, ok)
+	return e, ok
+}
+
+func (w *watched) Answer(now clock.Mono, k session.Key) (session.Estimate, bool) {
+	e, ok := w.machine.Answer(now, k)
+	w.sound(now, k, e, ok)
+	return e, ok
+}
+
+// sound checks what a client is told.
+func (w *watched) sound(now clock.Mono, k session.Key, e session.Estimate, ok bool) {
 	if ok != w.waiting[k] {
 		w.t.Errorf("%s: an estimate is there: %t, the session waits: %t", time.Duration(now), ok, w.waiting[k])
 	}
@@ -67,7 +79,6 @@ func (w *watched) Estimate(now clock.Mono, k session.Key) (session.Estimate, boo
 	if ok && e.Check <= now {
 		w.t.Errorf("%s: the check time %s is not ahead", time.Duration(now), time.Duration(e.Check))
 	}
-	return e, ok
 }
 
 func (w *watched) Counts() session.Counts { return w.machine.Counts() }

@@ -60,7 +60,7 @@ type EffectKind uint8
 // The effects.
 const (
 	Serve    EffectKind = iota // the request may send its bytes now
-	Wait                       // the session waits for a seat: answer with Estimate, or Hold
+	Wait                       // the session waits for a seat: tell the client with Answer, or Hold
 	Surplus                    // too many responses of this session at once (D-2.10): place kept, come back in a second
 	Refuse                     // a bound is reached (D-7.1): come back after RetryAfter; nothing was kept
 	Seated                     // a held session got its seat: its held requests should ask again now
@@ -90,6 +90,7 @@ type Effect struct {
 type Estimate struct {
 	Known    bool
 	Position int        // 1-based place in its order
+	Called   bool       // marked for a seat: the shell may keep its request open for Door instead of answering
 	Start    clock.Mono // point
 	Earliest clock.Mono // interval
 	Latest   clock.Mono
@@ -108,10 +109,8 @@ type ClassCounts struct {
 
 // Counts is a snapshot of the machine.
 type Counts struct {
-	Classes    [class.Count]ClassCounts
-	Sessions   int        // records of every kind, tombstones included
-	Responses  int        // open responses
-	Rate       int64      // bytes per second that estimates are made with; 0 when not known
-	DrainsAt   clock.Mono // when the waiting queue would be empty; meaningful when DrainKnown
-	DrainKnown bool
+	Classes   [class.Count]ClassCounts
+	Sessions  int   // records of every kind, tombstones included
+	Responses int   // open responses
+	Rate      int64 // bytes per second that estimates are made with; 0 when not known
 }

@@ -9,7 +9,7 @@ import (
 
 // Estimate tells a waiting session its place, its start and when to ask again; ok is false when the key does not wait.
 func (m *Machine) Estimate(now clock.Mono, k Key) (e Estimate, ok bool) {
-	h := m.index[k]
+	h := m.index.find(&m.records, &k)
 	if h == 0 {
 		return Estimate{}, false
 	}
@@ -20,10 +20,34 @@ func (m *Machine) Estimate(now clock.Mono, k Key) (e Estimate, ok bool) {
 	return m.look(now, h, r), true
 }
 
+// Answer is Estimate for a client that is told: the first interval told with a place is kept as a promise to be scored
+// (D-6.3), and the client has until its check time and some slack to come back (D-2.11).
+func (m *Machine) Answer(now clock.Mono, k Key) (e Estimate, ok bool) {
+	e, ok = m.Estimate(now, k)
+	if !ok {
+		return e, false
+	}
+	h := m.index.find(&m.records, &k)
+	r := m.records.at(h)
+	if e.Known && r.point == 0 {
+		r.point = max(toMS(e.Start.Sub(r.arrival())), 1)
+		r.early, r.late = toMS(e.Start.Sub(e.Earliest)), toMS(e.Latest.Sub(e.Start))
+	}
+	r.deadline = e.Check.Add(NoShowSlack)
+	m.wheel.put(&m.records, h)
+	return e, true
+}
+
 // Active reports whether the session of a key has a seat.
 func (m *Machine) Active(k Key) bool {
-	h := m.index[k]
+	h := m.index.find(&m.records, &k)
 	return h != 0 && m.records.at(h).state == active
+}
+
+// Drained is when the waiting queue would be empty if nothing else came; known is false while no rate is known.
+func (m *Machine) Drained(now clock.Mono) (at clock.Mono, known bool) {
+	m.makePlan(now)
+	return max(now, m.plan.drained), m.plan.known
 }
 
 // look makes the estimate of a waiting session.
@@ -33,8 +57,9 @@ func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 		e.Check = now.Add(m.firstCheck(now, r))
 		return e
 	}
+	m.makePlan(now)
 	place, _ := m.queue.Place(uint8(r.class), r.principal, r.order)
-	e.Position = place + 1
+	e.Position, e.Called = place+1, r.has(marked)
 	if !m.plan.known {
 		e.Check = now.Add(m.spread(r.key, m.blindCheck(r, place)))
 		return e
@@ -91,16 +116,6 @@ func (m *Machine) spread(k Key, d time.Duration) time.Duration {
 	x *= 0xd6e8feb86659fd93
 	x ^= x >> 32
 	return d + d/10*time.Duration(x%1024)/1024
-}
-
-// promise keeps the first interval announced with a place, to be scored when the session starts (D-6.3).
-func (m *Machine) promise(now clock.Mono, r *record, e Estimate) {
-	if !e.Known || r.point != 0 {
-		return
-	}
-	r.point = toMS(e.Start.Sub(r.arrival()))
-	r.early, r.late = toMS(e.Start.Sub(e.Earliest)), toMS(e.Latest.Sub(e.Start))
-	r.point = max(r.point, 1)
 }
 
 func ms(n uint32) clock.Mono { return clock.Mono(time.Duration(n) * time.Millisecond) }

@@ -19,7 +19,7 @@ type Machine struct {
 	seed       uint64
 	queue      *fair.Queue
 	records    arena
-	index      map[Key]uint32
+	index      index
 	principals principals
 	wheel      wheel
 	seats      []seat
@@ -42,6 +42,7 @@ type Machine struct {
 	graves  []grave    // tombstones, oldest first
 	meter   forecast.Meter
 	plan    plan
+	planned bool // the plan is of the last tick
 	cursor  fair.Cursor
 	effects []Effect
 }
@@ -58,7 +59,7 @@ func New(p Policy, seed uint64) (*Machine, error) {
 		return nil, err
 	}
 	return &Machine{
-		policy: p, seed: seed, queue: fair.New(p.Weights), index: map[Key]uint32{},
+		policy: p, seed: seed, queue: fair.New(p.Weights), index: newIndex(p.MaxSessions, seed),
 		principals: principals{index: map[Key]uint32{}},
 	}, nil
 }
@@ -76,7 +77,7 @@ const settleNarrow = 3 * time.Second
 // Apply takes one event. The returned slice is valid until the next call.
 func (m *Machine) Apply(now clock.Mono, e Event) []Effect {
 	m.effects = m.effects[:0]
-	h := m.index[e.Key]
+	h := m.index.find(&m.records, &e.Key)
 	switch e.Kind {
 	case Request:
 		m.request(now, e, h)
@@ -150,7 +151,7 @@ func (m *Machine) keepOpen(now clock.Mono, h uint32, open bool) {
 	}
 	m.counts[r.class].Held += d
 	if !open {
-		r.deadline = m.look(now, h, r).Check.Add(NoShowSlack)
+		r.deadline = now.Add(MinCheck + NoShowSlack)
 		m.wheel.put(&m.records, h)
 	}
 }
@@ -174,12 +175,11 @@ func (m *Machine) cancel(now clock.Mono, h uint32) {
 
 // Counts is a snapshot of the machine, in O(classes).
 func (m *Machine) Counts() Counts {
-	c := Counts{Classes: m.counts, Sessions: len(m.index), Responses: m.responses, Rate: m.plan.rate}
+	c := Counts{Classes: m.counts, Sessions: m.index.n, Responses: m.responses, Rate: m.plan.rate}
 	for i := range c.Classes {
 		if h, ok := m.queue.Head(uint8(i)); ok {
 			c.Classes[i].Head = m.records.at(h).arrival()
 		}
 	}
-	c.DrainsAt, c.DrainKnown = m.plan.drained, m.plan.known
 	return c
 }

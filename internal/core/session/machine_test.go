@@ -94,7 +94,7 @@ func (r *rig) empty(what string) {
 		r.t.Errorf("%s: contenders %v", what, m.contenders)
 	}
 	r.pass(KeepGone + time.Minute)
-	if n := len(m.index) + len(m.principals.index) + len(m.seats) - len(m.freeSeat) + int(m.records.used) - len(m.records.free); n != 0 {
+	if n := m.index.n + len(m.principals.index) + len(m.seats) - len(m.freeSeat) + int(m.records.used) - len(m.records.free); n != 0 {
 		r.t.Errorf("%s: %d things are kept after their time", what, n)
 	}
 }
@@ -194,7 +194,7 @@ func TestOfferWidens(t *testing.T) {
 	r.done(1)
 	r.pass(TickEvery)
 	r.want("the last is not called at once", r.ask(40, 40, class.Bulk), Wait)
-	r.pass(3 * time.Second)
+	r.pass(10 * time.Second)
 	r.want("the last is called when nobody else came", r.ask(40, 40, class.Bulk), Serve)
 }
 
@@ -369,7 +369,7 @@ func TestStartOrderIsThePlan(t *testing.T) {
 			// one seat comes free: whoever the plan puts first at a moment after now must be who gets it
 			tag, _, _ := soonest(r.m)
 			first := r.m.records.at(tag).key
-			for _, h := range r.m.index {
+			for h := uint32(1); h <= r.m.records.used; h++ {
 				r.m.progress(r.now, h, 0) // nobody idles, nobody stays away
 				r.m.records.at(h).deadline = r.now.Add(time.Hour)
 			}
@@ -397,6 +397,7 @@ func TestStartOrderIsThePlan(t *testing.T) {
 
 // planned lists who starts, in the plan's order.
 func (r *rig) planned() (keys []Key) {
+	r.m.makePlan(r.now)
 	for _, e := range r.m.plan.entries {
 		keys = append(keys, r.m.records.at(e.handle).key)
 	}

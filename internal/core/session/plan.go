@@ -8,11 +8,11 @@ import (
 	"github.com/roadstead/roadstead/internal/core/forecast"
 )
 
-// plan is the near future, made anew each tick: the order played forward over the seats at the measured rate, one by
+// plan is the near future, made anew for the first who asks after a tick: the order played forward over the seats at the measured rate, one by
 // one for the first places, by bytes beyond them (D-6.1).
 type plan struct {
-	known   bool // the rate is known, so times are
-	rate    int64
+	known   bool  // the rate is known, so times are
+	rate    int64 // the measured peak, never under the configured rate
 	at      clock.Mono
 	entries []planned
 	last    time.Duration // start of the last entry, from at
@@ -29,24 +29,24 @@ type planned struct {
 }
 
 // planWork bounds a plan: places times seats.
-const planWork = 8192
+const planWork = 6144
 
 // fill puts the sessions that have a seat into s.
 func (m *Machine) fill(s *forecast.Seats) {
-	s.Reset(m.rate(), 0)
+	s.Reset(m.plan.rate, 0)
 	for _, h := range m.running {
 		r := m.records.at(h)
 		s.Take(r.principal, m.seats[r.seat-1].left(), h)
 	}
 }
 
-// rate is what estimates are made with: the measured peak, never under the configured rate (D-6.1).
-func (m *Machine) rate() int64 { return max(m.plan.rate, m.policy.LinkRate) }
-
-// makePlan plays the order forward.
+// makePlan plays the order forward, once a tick.
 func (m *Machine) makePlan(now clock.Mono) {
+	if m.planned {
+		return
+	}
+	m.planned = true
 	p := &m.plan
-	p.rate = max(m.meter.Peak(now), m.policy.LinkRate)
 	p.known, p.at, p.last = p.rate > 0, now, 0
 	for _, e := range p.entries {
 		if r := m.records.at(e.handle); r.plan != 0 {

@@ -25,9 +25,7 @@ func (m *Machine) request(now clock.Mono, e Event, h uint32) {
 		m.serve(r, e)
 		return
 	}
-	est := m.look(now, h, r)
-	m.promise(now, r, est)
-	r.deadline = est.Check.Add(NoShowSlack)
+	r.deadline = now.Add(MinCheck + NoShowSlack)
 	m.wheel.put(&m.records, h)
 	m.emit(Wait, r)
 }
@@ -49,7 +47,7 @@ func (m *Machine) serve(r *record, e Event) {
 func (m *Machine) admit(now clock.Mono, e Event, tomb uint32) (uint32, bool) {
 	h := tomb
 	if h == 0 {
-		if len(m.index) >= m.policy.MaxSessions && !m.exhume() {
+		if m.index.n >= m.policy.MaxSessions && !m.exhume() {
 			m.refuse(e, "sessions")
 			return 0, false
 		}
@@ -62,7 +60,7 @@ func (m *Machine) admit(now clock.Mono, e Event, tomb uint32) (uint32, bool) {
 		r := m.records.at(h)
 		r.key, r.principal = e.Key, m.principals.number(e.Principal)
 		m.principals.all[r.principal].known++
-		m.index[e.Key] = h
+		m.index.add(&m.records, h)
 	} else if r := m.records.at(h); int(m.principals.all[r.principal].records) >= m.policy.MaxPerPrincipal {
 		m.refuse(e, "principal")
 		return 0, false

@@ -83,7 +83,7 @@ func (m *Machine) bury(now clock.Mono, h uint32, r *record) {
 func (m *Machine) erase(h uint32, r *record) {
 	m.wheel.drop(&m.records, h)
 	m.responses -= int(r.running)
-	delete(m.index, r.key)
+	m.index.remove(&m.records, h)
 	m.principals.vacate(r.principal, m.queue)
 	m.records.give(h)
 }
@@ -128,7 +128,12 @@ func (m *Machine) mayTake(now clock.Mono, r *record) bool {
 	if now < m.settle || !r.has(marked) || !m.seatFor(uint8(r.class)) {
 		return false
 	}
-	return r.has(beyond) || m.under(r.principal) || m.rivals() == 0
+	rivals := int(m.rivals())
+	if rivals == 0 || m.under(r.principal) {
+		return true
+	}
+	// a seat is left when every contender has one, or the contenders let this one go by for a tick
+	return r.has(beyond) && (m.freeSeats(uint8(r.class)) > rivals || m.widen > 0)
 }
 
 // rivals counts the lanes of principals under their share that could use a free seat now.

@@ -22,10 +22,11 @@ func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	m.newly = m.newly[:0]
 	m.buried()
 	m.principals.sweep(m.queue, false)
+	m.plan.rate = max(m.meter.Peak(now), m.policy.LinkRate)
 	m.offer(now, m.offered)
 	m.offered = len(m.offers) > 0 && m.active < m.policy.Sessions
 	m.callHeld(now)
-	m.makePlan(now)
+	m.planned = false
 	return m.effects, TickEvery
 }
 
@@ -121,7 +122,7 @@ func (m *Machine) room(now clock.Mono, stale bool) (all, below int) {
 		return free, freeBelow
 	}
 	if usable && stale {
-		m.widen = min(max(2*free, 2*m.widen), offersMost)
+		m.widen = min(m.widen+2*free, offersMost)
 	} else {
 		m.widen = 0
 	}

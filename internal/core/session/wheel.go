@@ -1,10 +1,6 @@
 package session
 
-import (
-	"time"
-
-	"github.com/roadstead/roadstead/internal/clock"
-)
+import "github.com/roadstead/roadstead/internal/clock"
 
 // The wheel: buckets of one tick each, far enough for a tombstone. A poll only rewrites its record's deadline; the
 // record moves when its old bucket comes due, so a tick costs what is due and never the queue's length (D-7.2).
@@ -83,6 +79,3 @@ func (w *wheel) turn(a *arena, now clock.Mono, due func(h uint32)) {
 		}
 	}
 }
-
-// lifetime is how long a client has to come back after its check time before it counts as a no-show (D-2.11).
-func lifetime(check time.Duration) time.Duration { return check + NoShowSlack }
