@@ -11,12 +11,14 @@ import (
 )
 
 // Keys lists the caller's API keys, or those of another account when account is set; never their secrets.
-func (c *Client) Keys(ctx context.Context, account string) iter.Seq2[api.Key, error] {
+func (c *Client) Keys(ctx context.Context, account string) ([]api.Key, error) {
 	query := url.Values{}
 	if account != "" {
 		query.Set("account", account)
 	}
-	return pages[api.Key](ctx, c, "keys", query)
+	var page api.Page[api.Key] // an account has few: there is only one
+	err := c.call(ctx, http.MethodGet, c.at(apiRoot+"keys", query), nil, &page)
+	return page.Items, err
 }
 
 // CreateKey makes an API key; its secret is only in this answer. Empty account: the caller's own. Zero expires: never.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,5 +121,21 @@ func TestPostIsNotRepeated(t *testing.T) {
 	f := &fake{other: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { n++; w.WriteHeader(http.StatusBadGateway) })}
 	if _, err := newClient(t, f, Retry{}).CreateTenant(t.Context(), "t"); err == nil || n != 1 {
 		t.Errorf("%v, sent %d times", err, n)
+	}
+}
+
+// The address of a link is a secret: no error repeats it.
+func TestErrorsHideAddresses(t *testing.T) {
+	f := &fake{script: repeat(9, refused), other: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})}
+	c, err := New(Config{URL: "http://127.0.0.1:1", Retry: Retry{MinDelay: time.Millisecond, PerRequest: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, client := range []*Client{c, newClient(t, f, Retry{PerRequest: -1})} {
+		_, err := client.Download(t.Context(), Download{URL: client.URL() + "/l/s3cret", File: t.TempDir() + "/f"})
+		if !errors.Is(err, ErrNetwork) || strings.Contains(err.Error(), "s3cret") {
+			t.Error(err)
+		}
 	}
 }

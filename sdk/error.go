@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -101,6 +102,12 @@ func (e *connectionError) Is(target error) bool { return target == ErrNetwork }
 func broken(err error) error {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fail(ErrNetwork, err, "the server's certificate is not trusted")
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // without the address: that of a link is a secret
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
+		err = fmt.Errorf("the connection broke: %w", err)
 	}
 	return &connectionError{err}
 }

@@ -140,12 +140,12 @@ func (o *operation) spend(ctx context.Context, err error) error {
 	return waitFor(ctx, o.clock, pause)
 }
 
-// backoff grows threefold with each retry of a request, give or take a fifth: with the defaults a server may be away
-// for about a minute before the budget is spent.
+// backoff grows threefold with each retry of a request, up to half the longest pause, give or take a fifth: with the
+// defaults a server may be away for about a minute before the budget is spent.
 func (o *operation) backoff() time.Duration {
 	d := o.retry.MinDelay
 	for range o.inRequest {
-		d = min(d*3, o.retry.MaxDelay)
+		d = min(d*3, o.retry.MaxDelay/2)
 	}
 	return d - d/5 + rand.N(d*2/5+1)
 }

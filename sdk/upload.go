@@ -78,7 +78,9 @@ func (c *Client) Upload(ctx context.Context, req Upload) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	u.op.emit(Done{Size: done.Size, Digest: done.Digest})
+	if !done.Unchanged {
+		u.op.emit(Done{Size: done.Size, Digest: done.Digest})
+	}
 	return done, nil
 }
 

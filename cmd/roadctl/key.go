@@ -47,7 +47,7 @@ func keyList(a *app) *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			keys, err := collect(c.Keys(cmd.Context(), account))
+			keys, err := c.Keys(cmd.Context(), account)
 			if err != nil {
 				return err
 			}

@@ -48,6 +48,7 @@ type lines struct {
 	lastProgress time.Time
 	begun        time.Time
 	lastWords    string
+	known        bool // the last line told a place
 }
 
 func (l *lines) event(e sdk.Event) {
@@ -58,10 +59,10 @@ func (l *lines) event(e sdk.Event) {
 	switch e := e.(type) {
 	case sdk.Waiting:
 		words := waitingWords(e, now, now)
-		if now.Sub(l.lastWaiting) < waitingLineEvery || words == l.lastWords {
+		if e.Known == l.known && now.Sub(l.lastWaiting) < waitingLineEvery || words == l.lastWords {
 			return
 		}
-		l.lastWaiting, l.lastWords, l.lastProgress = now, words, time.Time{}
+		l.lastWaiting, l.lastWords, l.known, l.lastProgress = now, words, e.Known, time.Time{}
 		l.a.say("%s", words)
 	case sdk.Progress:
 		if e.Offset == e.Size || now.Sub(l.lastProgress) < progressLineEvery {

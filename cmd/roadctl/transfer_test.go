@@ -44,8 +44,8 @@ func TestDownloadTellsItsPlace(t *testing.T) {
 			t.Errorf("stdout %q, want %q", stdout, want)
 		}
 		lines := strings.Split(stderr, "\n")
-		if lines[0] != "queue: place not known yet, asking again in 2 s" || !strings.HasPrefix(lines[1], "queue: 290th, starts about 00:47 (in 42 min)") ||
-			!strings.HasPrefix(lines[2], "done: fw.img, 10.0 kB in ") {
+		if lines[0] != "queue: place not known yet, asking again in 2 s" || lines[1] != "queue: 312th, starts about 00:47 (in 47 min)" ||
+			!strings.HasPrefix(lines[2], "queue: 290th, starts about 00:47 (in 42 min)") || !strings.HasPrefix(lines[3], "done: fw.img, 10.0 kB in ") {
 			t.Errorf("stderr:\n%s", stderr)
 		}
 	})
