@@ -95,17 +95,29 @@ type bench struct {
 	rnd  *rand.Rand
 }
 
+// arrive is a new download: the request and the answer that tells it to wait.
 func (b *bench) arrive() {
+	k := key(b.next)
 	b.m.Apply(b.now, session.Event{
-		Kind: session.Request, Key: key(b.next), Principal: key(1<<40 + b.next*31%principals), Class: class.Class(b.next * 7 % 4),
+		Kind: session.Request, Key: k, Principal: key(1<<40 + b.next*31%principals), Class: class.Class(b.next * 7 % 4),
 		Identified: true, Size: 8 << 30, To: 8 << 30,
 	})
+	b.m.Answer(b.now, k)
 	b.live = append(b.live, b.next)
 	b.next++
 }
 
 func (b *bench) poll(n uint64) {
-	b.m.Apply(b.now, session.Event{Kind: session.Request, Key: key(n), Size: 8 << 30, To: 8 << 30})
+	k := key(n)
+	b.m.Apply(b.now, session.Event{Kind: session.Request, Key: k, Size: 8 << 30, To: 8 << 30})
+	b.m.Answer(b.now, k)
+}
+
+// flow keeps the sessions that have a seat from idling.
+func (b *bench) flow() {
+	for n := range uint64(16) {
+		b.m.Apply(b.now, session.Event{Kind: session.Progress, Key: key(n)})
+	}
 }
 
 // take removes a random live session from the list and gives its number.
@@ -128,7 +140,6 @@ func fill(n, seats int) *bench {
 		panic(err)
 	}
 	b := &bench{m: m, now: clock.Mono(time.Second), rnd: rand.New(rand.NewPCG(1, 2)), live: make([]uint64, 0, n)}
-	m.Settle(b.now.Add(time.Hour)) // nobody starts while the queue fills
 	for range n - batch {
 		b.now += 1000
 		b.arrive()
@@ -166,29 +177,34 @@ func measure(n int) (f figures) {
 	b.tick(&f)
 	b.places(&f)
 	b = fill(n, 4096) // seats enough to serve a batch at once
-	b.m.Settle(b.now)
 	b.serve(&f)
 	return f
 }
 
-// tick measures ticks while clients poll as they are told: each tick, those due poll, and the tick sorts out the rest.
+// tick measures ticks of a queue that has been polled for six minutes, every session once in five, as told: what comes
+// due is then moved or dropped. The first estimate after a tick makes the plan, so it counts with the tick.
 func (b *bench) tick(f *figures) {
-	b.m.Settle(b.now)
-	b.now = b.now.Add(10 * time.Second)
+	const warm, counted = 720, 60
+	var ticks []float64
+	b.now = b.now.Add(session.TickEvery)
 	b.m.Tick(b.now)
-	for _, n := range b.marked() { // the seats fill up
+	for _, n := range b.live { // newcomers ask again after two seconds
 		b.poll(n)
 	}
-	var ticks []float64
-	for i := range 60 {
-		for range len(b.live) / 600 { // polls spread over five minutes
-			b.poll(b.live[b.rnd.IntN(len(b.live))])
+	for i := range warm + counted {
+		b.flow()
+		for j := i % 600; j < len(b.live); j += 600 {
+			b.poll(b.live[j])
 		}
 		b.now = b.now.Add(session.TickEvery)
-		t := timed(1, func() { b.m.Tick(b.now) })
-		if i >= 30 {
+		k := key(b.live[i])
+		t := timed(1, func() { b.m.Tick(b.now); b.m.Estimate(b.now, k) })
+		if i >= warm {
 			ticks = append(ticks, t)
 		}
+	}
+	if c := b.m.Counts(); c.Classes[0].Waiting+c.Classes[1].Waiting+c.Classes[2].Waiting+c.Classes[3].Waiting < len(b.live)/2 {
+		panic("the queue emptied while its ticks were measured")
 	}
 	f.tick = median(ticks)
 }
@@ -196,6 +212,7 @@ func (b *bench) tick(f *figures) {
 // places measures the estimate of random sessions from the plan of the last tick.
 func (b *bench) places(f *figures) {
 	var v []float64
+	known := 0
 	keys := make([]session.Key, batch)
 	for range rounds {
 		for i := range keys {
@@ -203,36 +220,46 @@ func (b *bench) places(f *figures) {
 		}
 		v = append(v, timed(batch, func() {
 			for _, k := range keys {
-				b.m.Estimate(b.now, k)
+				if e, _ := b.m.Estimate(b.now, k); e.Known {
+					known++
+				}
 			}
 		}))
+	}
+	if known < rounds*batch/2 {
+		panic("estimates are not known")
 	}
 	f.op[3] = median(v)
 }
 
-// serve measures a start: the poll that takes a free seat.
+// serve measures a start: the poll of a called session that takes a free seat.
 func (b *bench) serve(f *figures) {
 	var v []float64
+	seated := b.live[:4096]
 	for range rounds {
-		b.m.Tick(b.now)
-		marked := b.marked()
-		v = append(v, timed(len(marked), func() {
-			for _, n := range marked {
-				b.poll(n)
-			}
-		}))
-		for _, n := range marked {
+		for _, n := range seated[:1000] {
 			b.m.Apply(b.now, session.Event{Kind: session.Cancel, Key: key(n)})
 		}
 		b.now = b.now.Add(session.TickEvery)
+		b.m.Tick(b.now)
+		called := b.called(1000)
+		v = append(v, timed(len(called), func() {
+			for _, n := range called {
+				b.m.Apply(b.now, session.Event{Kind: session.Request, Key: key(n), Size: 8 << 30, To: 8 << 30})
+			}
+		}))
+		if !b.m.Active(key(called[len(called)-1])) {
+			panic("a called session did not start")
+		}
+		seated = append(called, seated[1000:]...)
 	}
 	f.op[1] = median(v)
 }
 
-// marked finds who may start now: their check time is the shortest.
-func (b *bench) marked() (all []uint64) {
+// called finds sessions that may start now.
+func (b *bench) called(most int) (all []uint64) {
 	for _, n := range b.live {
-		if e, ok := b.m.Estimate(b.now, key(n)); ok && e.Check.Sub(b.now) < session.MinCheck && len(all) < 2000 {
+		if e, ok := b.m.Estimate(b.now, key(n)); ok && e.Called && len(all) < most {
 			all = append(all, n)
 		}
 	}
