@@ -19,7 +19,7 @@ var version = "devel"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once instead of waiting for the drain
 	os.Exit(run(ctx, os.Args[1:]))
 }
 
