@@ -13,8 +13,9 @@ import (
 type Options struct {
 	// Idle ends a response whose socket accepts nothing for that long while the governor offered bytes (D-2.8).
 	Idle time.Duration
-	// OnSent hears of bytes the socket accepted, at most about a second's worth at a time, and with 0 every few
-	// seconds while the governor holds the response back: such a session is not idle. It is called from Send's goroutine.
+	// OnSent hears of bytes on their way to the client (see ConnContext), and of 0 when the socket accepted some that
+	// are not there yet, and every two seconds while the governor holds the response back: such a session is not idle.
+	// The counts of a response add up to Result.Bytes. It is called from Send's goroutine.
 	OnSent func(n int64)
 }
 
@@ -46,7 +47,10 @@ func Send(w http.ResponseWriter, r *http.Request, a *Answer, flow *governor.Flow
 	defer file.Close() // read only: nothing to lose
 	t := newTransfer(w, r, a, file, flow, o)
 	err = t.run(r.Context())
-	res.Bytes = t.sent
+	if more := t.meter.rest(); more > 0 {
+		t.tell(more)
+	}
+	res.Bytes = t.meter.sent
 	if err != nil {
 		err = fmt.Errorf("send %s: %w", a.content.Name, err)
 		if t.begun {

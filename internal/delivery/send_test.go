@@ -116,6 +116,7 @@ func TestSend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, out := handler(t, c, nil, 30*time.Second, nil)
 			s := httptest.NewUnstartedServer(h)
+			s.Config.ConnContext = ConnContext
 			start(s)
 			defer s.Close()
 			for _, span := range [][2]int{{0, len(data)}, {0, 1}, {100, 300 << 10}, {1, len(data)}, {5, 5 + 256<<10},

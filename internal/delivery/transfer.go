@@ -17,12 +17,14 @@ import (
 )
 
 const (
-	bufferSize = 256 << 10       // also the largest body that goes out in one write
-	firstBytes = 2 << 10         // sent together with the header: some clients stall between the two
-	pieceSize  = 64 << 10        // of one write of many from a buffer
-	minPace    = 16 << 10        // bytes per second of the slowest reader that slices are cut for
-	maxPace    = 1 << 20         // beyond it the governor's slice is the shorter one
-	look       = 5 * time.Second // how often a kernel send that blocks is looked after
+	bufferSize = 256 << 10              // also the largest body that goes out in one write
+	firstBytes = 2 << 10                // sent together with the header: some clients stall between the two
+	pieceSize  = 64 << 10               // of one write of many from a buffer
+	minSlice   = 16 << 10               // for the slowest reader
+	maxSlice   = 1 << 20                // the governor's longest
+	slowest    = 16 << 10               // bytes per second that a write from a buffer is given on top of Idle
+	look       = 5 * time.Second        // how often a kernel send that blocks is looked after
+	sliceTime  = 100 * time.Millisecond // that a slice takes a slow reader
 )
 
 // buffers are reused across responses: a quarter of a megabyte is too much to make for each range.
@@ -37,14 +39,15 @@ type transfer struct {
 	file    *os.File
 	flow    *governor.Flow
 	opt     Options
-	pace    int64 // bytes that this reader takes in about a second
+	pace    int64 // bytes that this reader takes in sliceTime
 	credit  int64 // bytes taken from the governor and not yet sent
 	begun   bool  // the header is out
-	sent    int64
+	meter   meter
 }
 
 func newTransfer(w http.ResponseWriter, r *http.Request, a *Answer, f *os.File, flow *governor.Flow, o Options) *transfer {
-	t := &transfer{w: w, control: http.NewResponseController(w), answer: a, file: f, flow: flow, opt: o, pace: flow.Slice()}
+	t := &transfer{w: w, control: http.NewResponseController(w), answer: a, file: f, flow: flow, opt: o,
+		pace: flow.Slice(), meter: newMeter(r.Context())}
 	if r.TLS == nil {
 		t.kernel, _ = w.(io.ReaderFrom)
 	}
@@ -178,7 +181,7 @@ func (t *transfer) begin() {
 	}
 }
 
-// slice is how much to send in one go: the governor's slice, less for a reader that would take over a second for it.
+// slice is how much to send in one go: the governor's slice, less for a slow reader.
 func (t *transfer) slice(left int64) int64 { return min(left, t.flow.Slice(), t.pace) }
 
 // take waits for leave to send n bytes. The wait is reported, so that the session does not seem idle.
@@ -210,7 +213,7 @@ func (t *transfer) read(p []byte, off int64) error {
 // slowest reader time for all of it.
 func (t *transfer) write(p []byte) error {
 	began := time.Now()
-	t.deadline(began.Add(t.opt.Idle + time.Duration(len(p))*time.Second/minPace))
+	t.deadline(began.Add(t.opt.Idle + time.Duration(len(p))*time.Second/slowest))
 	n, err := t.w.Write(p)
 	if err == nil {
 		err = t.flush()
@@ -221,16 +224,18 @@ func (t *transfer) write(p []byte) error {
 	return err
 }
 
-// accepted counts n bytes that the socket took in d, and fits the slices to the reader: at most about a second each.
+// accepted counts n bytes that the socket took in d, and fits the slices to the reader: long ones make a rate meter
+// see lumps, short ones cost a wake-up each.
 func (t *transfer) accepted(n int64, d time.Duration) {
 	t.credit -= n
-	t.sent += n
-	t.tell(n)
+	if more := t.meter.accepted(n); n > 0 {
+		t.tell(more)
+	}
 	switch {
-	case d > time.Second:
-		t.pace = max(minPace, int64(float64(n)/d.Seconds()))
-	case d < time.Second/2:
-		t.pace = min(2*t.pace, maxPace)
+	case d > sliceTime:
+		t.pace = max(minSlice, int64(float64(n)*sliceTime.Seconds()/d.Seconds()))
+	case d < sliceTime/2:
+		t.pace = min(2*t.pace, maxSlice)
 	}
 }
 

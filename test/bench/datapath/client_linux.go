@@ -28,9 +28,10 @@ func load(m mode, clients int, length time.Duration) (float64, error) {
 	}
 	var sent atomic.Int64
 	failed := make(chan error, clients)
+	sink := make([]byte, 4<<20) // shared by all: nobody writes it
 	until := time.Now().Add(length)
 	for range clients {
-		go func() { failed <- client(m, until, &sent) }()
+		go func() { failed <- client(m, until, sink, &sent) }()
 	}
 	var errs error
 	for range clients {
@@ -44,7 +45,7 @@ func load(m mode, clients int, length time.Duration) (float64, error) {
 }
 
 // client asks for random ranges on one connection.
-func client(m mode, until time.Time, sent *atomic.Int64) error {
+func client(m mode, until time.Time, sink []byte, sent *atomic.Int64) error {
 	conn, err := net.Dial("tcp", m.server.addr)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func client(m mode, until time.Time, sent *atomic.Int64) error {
 		if err != nil {
 			return err
 		}
-		if err := discard(raw, rangeSize-early); err != nil {
+		if err := discard(raw, sink, rangeSize-early); err != nil {
 			return err
 		}
 		sent.Add(rangeSize)
@@ -79,10 +80,8 @@ func client(m mode, until time.Time, sent *atomic.Int64) error {
 	return nil
 }
 
-// sink is never written: MSG_TRUNC lets the kernel drop the bytes, so that the client costs little.
-var sink = make([]byte, 4<<20)
-
-func discard(raw syscall.RawConn, left int) error {
+// discard lets the kernel drop the bytes (MSG_TRUNC), so that the client costs little; sink is only as long as they are.
+func discard(raw syscall.RawConn, sink []byte, left int) error {
 	for left > 0 {
 		var n int
 		var failure error

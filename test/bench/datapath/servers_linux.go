@@ -65,7 +65,7 @@ func serveFile(path string) error {
 		return err
 	}
 	fmt.Println(ln.Addr())
-	return (&http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}).Serve(ln)
+	return (&http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, ConnContext: delivery.ConnContext}).Serve(ln)
 }
 
 // copying is the governed writer that loses sendfile: io.Copy hands it 32 KiB at a time.
