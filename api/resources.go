@@ -75,7 +75,7 @@ type File struct {
 
 // Page is one page of a listing; pass Next as after to get the next one. Next is empty on the last page.
 type Page[T any] struct {
-	Items []T    `json:"items"`
+	Items []T    `json:"items" nullable:"false"`
 	Next  string `json:"next,omitempty"`
 }
 
@@ -100,7 +100,7 @@ type Queue struct {
 	Reserve      int          `json:"reserve"`
 	PerPrincipal int          `json:"perPrincipal"`
 	RateBytes    int64        `json:"rateBytesPerSecond" doc:"The rate estimates are made with."`
-	Classes      []QueueClass `json:"classes"`
+	Classes      []QueueClass `json:"classes" nullable:"false"`
 	DrainsAt     *time.Time   `json:"drainsAt,omitempty" doc:"When the waiting queue would be empty if nothing else came; absent when not known."`
 	TickSeconds  float64      `json:"lastTickSeconds"`
 	AsOf         time.Time    `json:"asOf"`

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/roadstead/roadstead/internal/serve"
@@ -21,6 +22,7 @@ func (a *App) openServer(ctx context.Context) (err error) {
 	a.health = &health{ping: a.store.Ping, free: a.freeDisk, reserve: a.cfg.DiskReserve, queue: a.downloads.Queue}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics.MustRegister(a.downloads.Collectors()...)
+	a.metrics.MustRegister(buildInfo(a.options.Version))
 	resumable, err := uploads.New(a.artifacts)
 	if err != nil {
 		return err
@@ -54,6 +56,13 @@ func (a *App) openServer(ctx context.Context) (err error) {
 	}
 	a.server.Protocols.SetHTTP1(true)
 	return nil
+}
+
+// buildInfo is the usual metric whose label says which version runs.
+func buildInfo(version string) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "roadstead_build_info", Help: "Always 1; the label is the version that runs.", ConstLabels: prometheus.Labels{"version": version},
+	}, func() float64 { return 1 })
 }
 
 // freeDisk is what may still be written to the data directory's disk.

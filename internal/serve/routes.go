@@ -8,8 +8,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/fault"
 	jsonapi "github.com/roadstead/roadstead/internal/serve/api"
 	"github.com/roadstead/roadstead/internal/serve/files"
+	"github.com/roadstead/roadstead/internal/serve/problem"
 )
 
 // Config is what the HTTP side needs besides its services.
@@ -66,9 +68,15 @@ func New(cfg Config, s Services) (http.Handler, error) {
 	return e.wrap(e.route(mux)), nil
 }
 
-// route answers what no route takes as a refusal like all others, instead of ServeMux's plain text and redirects.
+// route refuses what another site's page makes a browser send with the key it remembers for Basic, and answers what no
+// route takes as a refusal like all others, instead of ServeMux's plain text and redirects.
 func (e *edge) route(mux *http.ServeMux) http.Handler {
+	var sameSite http.CrossOriginProtection
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := sameSite.Check(r); err != nil {
+			problem.Write(w, r, fault.Wrap(fault.Forbidden, err, "a page of another site may not do this"))
+			return
+		}
 		if _, pattern := mux.Handler(r); pattern != "" && !slashRedirect(r, pattern) {
 			mux.ServeHTTP(w, r)
 			return

@@ -81,6 +81,7 @@ func TestEveryRefusalIsAProblem(t *testing.T) {
 		{"limit", "GET", "/api/v1/repositories?limit=many", []string{key, good}, 400, "invalid_input", "limit"},
 		{"limit too high", "GET", "/api/v1/repositories?limit=100000", []string{key, good}, 400, "invalid_input", "limit"},
 		{"unknown query", "GET", "/api/v1/repositories?lmit=1", []string{key, good}, 400, "invalid_input", "lmit"},
+		{"another site's page", "DELETE", "/files/r/x", []string{key, good, "Sec-Fetch-Site", "cross-site"}, 403, "forbidden", ""},
 		{"not an operator", "GET", "/api/v1/system/downloads/queue", []string{key, good}, 403, "forbidden", ""},
 	}
 	for _, c := range cases {

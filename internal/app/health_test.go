@@ -1,0 +1,36 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/roadstead/roadstead/api"
+)
+
+func TestReadiness(t *testing.T) {
+	var pingErr, diskErr error
+	h := &health{
+		ping: func(context.Context) error { return pingErr },
+		free: func() (int64, error) { return 5, diskErr },
+		queue: func() api.Queue {
+			return api.Queue{Seats: 4, TickSeconds: .25, Classes: []api.QueueClass{{Waiting: 2, Active: 1}, {Waiting: 3, Held: 1, Paused: 1}}}
+		},
+	}
+	got := h.Ready(t.Context())
+	if !got.Ready || got.Queue.Waiting != 5 || got.Queue.Active != 1 || got.Queue.Held != 1 || got.Queue.Paused != 1 || got.Queue.Seats != 4 || got.Queue.LastTickSeconds != .25 {
+		t.Errorf("got %+v", got)
+	}
+	for name, set := range map[string]func(){
+		"database away": func() { pingErr = errors.New("away") },
+		"disk away":     func() { diskErr = errors.New("away") },
+		"stopping":      func() { h.stop.Store(true) },
+	} {
+		pingErr, diskErr = nil, nil
+		h.stop.Store(false)
+		set()
+		if h.Ready(t.Context()).Ready {
+			t.Errorf("%s, and yet ready", name)
+		}
+	}
+}
