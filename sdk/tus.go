@@ -38,7 +38,7 @@ func (u *upload) resumable(ctx context.Context) error {
 		}
 		err = u.send(ctx, address)
 		if !gone(err) {
-			if err == nil {
+			if err == nil || errors.Is(err, ErrIntegrity) || errors.Is(err, ErrChanged) { // done, or never to be
 				u.forget()
 			}
 			return err
