@@ -34,9 +34,9 @@ func scenarios(scale string) ([]scenario, error) {
 		}, nil
 	case "ci":
 		return []scenario{
-			{"governor", 64, 6, 10, 4, 4e6, 8e6, playGovernor},
-			{"netns", 64, 6, 10, 4, 4e6, 8e6, playNamespace},
-			{"seats2", 36, 4, 10, 2, 4e6, 8e6, playGovernor},
+			{"governor", 64, 6, 10, 4, 8e6, 16e6, playGovernor},
+			{"netns", 64, 6, 10, 4, 8e6, 16e6, playNamespace},
+			{"seats2", 32, 4, 10, 2, 10e6, 16e6, playGovernor},
 			{"restart", 20, 0, 20, 1, 4e6, 8e6, playRestart},
 		}, nil
 	}
