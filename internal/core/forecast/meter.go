@@ -32,12 +32,16 @@ func (m *Meter) Add(now clock.Mono, n int64) {
 // Peak is the best whole second that ended in the last minute, in bytes per second; 0 when there is none.
 func (m *Meter) Peak(now clock.Mono) int64 {
 	m.roll(now)
-	best, second := int64(0), int64(0)
-	for s := m.slot - meterSlots + 1; s < m.slot; s++ {
-		second += m.bytes[index(s)]
-		if s-meterParts > m.slot-meterSlots {
-			second -= m.bytes[index(s-meterParts)]
+	best, second, first := int64(0), int64(0), 0
+	var last [meterParts]int64 // the slots of the present second
+	at := int(index(m.slot))
+	for range meterSlots - 1 {
+		if at++; at == meterSlots { // the oldest comes after the one being filled
+			at = 0
 		}
+		second += m.bytes[at] - last[first]
+		last[first] = m.bytes[at]
+		first = (first + 1) % meterParts
 		best = max(best, second)
 	}
 	return best
