@@ -29,11 +29,11 @@ type Config struct {
 
 const (
 	usualClients, quickClients = 24, 12
-	usualSeats, quickSeats     = 4, 2
+	usualSeats, quickSeats     = 4, 3
 	usualRate                  = 16_000_000
 	fastestRate                = 100_000_000 // beyond it the machine, not the link, would be what is scarce
 	slowestRate                = 16_000
-	usualRun, quickRun         = 45 * time.Second, 8 * time.Second
+	usualRun, quickRun         = 45 * time.Second, 9 * time.Second
 	mostClients                = 500
 )
 
@@ -117,7 +117,7 @@ func Run(ctx context.Context, cfg Config, screen Screen) (err error) {
 		d.say("", "Stopped. The server is closed and the temporary folder is removed.")
 		return context.Cause(ctx)
 	}
-	return errors.Join(err, d.err)
+	return cmp.Or(err, d.err)
 }
 
 // show is the run itself, inside its folder.

@@ -132,7 +132,7 @@ func TestClosedOutputEndsTheRun(t *testing.T) {
 	cfg := tiny(t)
 	cfg.Rate, cfg.Size = 100_000, 5_000_000
 	out := &stopper{text: "loading", do: func() {}, err: os.ErrClosed}
-	if err := Run(t.Context(), cfg, Screen{Out: out}); !errors.Is(err, os.ErrClosed) {
+	if err := Run(t.Context(), cfg, Screen{Out: out}); !errors.Is(err, os.ErrClosed) || err.Error() != os.ErrClosed.Error() {
 		t.Errorf("error %v", err)
 	}
 	nothingLeft(t, cfg)
@@ -155,7 +155,7 @@ func TestDecide(t *testing.T) {
 		chosen     string
 	}{
 		{Config{}, 16e6, 30e6, 45 * time.Second, "file"},
-		{Config{Quick: true}, 16e6, 10_666_666, 8 * time.Second, "file"},
+		{Config{Quick: true}, 16e6, 12e6, 9 * time.Second, "file"},
 		{Config{Clients: 10}, 16e6, 72e6, 45 * time.Second, "file"},
 		{Config{Rate: 32e6}, 32e6, 60e6, 45 * time.Second, "file"},
 		{Config{Size: 15e6}, 8e6, 15e6, 45 * time.Second, "link"},

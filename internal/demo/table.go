@@ -36,8 +36,8 @@ func columns(begun time.Time) []column {
 		{title: "CLIENT", width: 10, text: func(r row, _ time.Time) string { return r.name }},
 		{title: "CLASS", width: 11, drop: 3, text: func(r row, _ time.Time) string { return r.class }},
 		{title: "STATE", width: 7, text: func(r row, _ time.Time) string { return r.state.String() }},
-		{title: "PLACE", width: 5, right: true, text: func(r row, _ time.Time) string {
-			if r.state != waiting {
+		{title: "PLACE", width: 5, right: true, text: func(r row, now time.Time) string {
+			if r.state != waiting || r.place > 1 && !r.starts.After(now) { // whose start has come is at the door, and its place old
 				return ""
 			}
 			return fmt.Sprint(r.place)
