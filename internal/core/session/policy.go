@@ -17,7 +17,7 @@ type Policy struct {
 	MaxPerPrincipal  int                 // records of one principal (D-7.1)
 	RangesPerSession int                 // responses of one session at once (D-2.10)
 	Idle             time.Duration       // pause that frees a seat (D-2.8)
-	LinkRate         int64               // configured bytes per second of the link; 0 when not configured
+	LinkRate         int64               // ceiling of the link in bytes per second; 0 when none is set and the rate is measured
 }
 
 // Fixed times of the document.
