@@ -27,7 +27,7 @@ const (
 	KeepGone     = 15 * time.Minute       // tombstones, as long as a ticket lives (D-8.2)
 	NoShowSlack  = 30 * time.Second       // D-2.11
 	EndingSoon   = 5 * time.Second        // D-2.12
-	Door         = 5 * time.Second        // how long a called session's request may be kept open
+	Door         = 15 * time.Second       // how long a called session's request may be kept open: well over EndingSoon, so its seat comes meanwhile
 	DoorSoon     = 4 * time.Second        // who starts within it is called: under Door, so that the seat comes meanwhile
 	SettleFor    = 2 * time.Second        // D-2.12, after a restart
 	MaxCheck     = 5 * time.Minute        // D-6.2
