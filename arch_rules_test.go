@@ -20,9 +20,9 @@ var strata = map[string]int{
 	"internal/core":      1,
 	"internal/artifacts": 2, "internal/downloads": 2, "internal/governor": 2, "internal/delivery": 2, "internal/sim": 2,
 	"internal/store": 3, "internal/blob": 3, "internal/serve": 3,
-	"internal/app": 4,
-	"cmd":          5,
-	"test":         6,
+	"internal/app": 4, "internal/demo": 4,
+	"cmd":  5,
+	"test": 6,
 }
 
 // apart lists rooms that never import each other, whichever way round.

@@ -39,6 +39,7 @@ type Result struct {
 const (
 	defaultRange    = 8 << 20
 	checkpointEvery = time.Second
+	ticketEvery     = 30 * time.Second
 	maxRestarts     = 3 // an object that keeps changing isn't worth chasing
 )
 
@@ -57,6 +58,7 @@ type download struct {
 	class    string
 	restarts int
 	savedAt  time.Duration
+	placed   bool // a ticket of this place is in the checkpoint
 }
 
 // Download fetches an object: it waits in the queue, reads by ranges pinned to one revision, survives faults within
@@ -161,9 +163,12 @@ func (d *download) step(ctx context.Context) error {
 	}
 	if e, ok := errors.AsType[*Error](err); ok && e.busy() {
 		d.rate.pause()
-		if err := d.saveNow(true); err != nil { // the ticket just received is the place in the queue
+		// The ticket is the place in the queue. An earlier one of the same place holds for 15 minutes (D-8.2), so not
+		// each of a night's answers is worth an fsync.
+		if err := d.saveNow(!d.placed || d.c.clock.Mono()-d.savedAt >= ticketEvery); err != nil {
 			return err
 		}
+		d.placed = d.cp.Ticket != ""
 	}
 	return d.op.recoverFrom(ctx, err)
 }
@@ -178,7 +183,7 @@ func (d *download) restart(reason string) error {
 	d.rate.pause()
 	// The id stays: the queue tells the revisions apart by itself (D-2.2), and the ticket is the new one already.
 	d.cp.ETag, d.cp.Digest, d.cp.Size, d.cp.Offset, d.cp.Hash = "", "", -1, 0, nil
-	d.hash, d.offset = sha256.New(), 0
+	d.hash, d.offset, d.placed = sha256.New(), 0, false
 	if err := d.file.Truncate(0); err != nil {
 		return fail(ErrLocal, err, "empty the partial file")
 	}

@@ -28,8 +28,11 @@ func run(ctx context.Context, args []string) int {
 	root := rootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		return 0
+	case errors.Is(err, context.Canceled): // Ctrl-C: whoever pressed it need not be told
+		return 130
 	}
 	fmt.Fprintln(os.Stderr, "roadstead:", describe(err))
 	return exitCode(err)
@@ -46,7 +49,7 @@ func rootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fault.Invalid("arguments", "%v", err) })
-	root.AddCommand(serveCommand(), configCommand(), openapiCommand(), versionCommand(), simulateCommand())
+	root.AddCommand(serveCommand(), configCommand(), openapiCommand(), versionCommand(), simulateCommand(), demoCommand())
 	return root
 }
 

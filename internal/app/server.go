@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/roadstead/roadstead/internal/delivery"
 	"github.com/roadstead/roadstead/internal/serve"
 	jsonapi "github.com/roadstead/roadstead/internal/serve/api"
 	"github.com/roadstead/roadstead/internal/serve/files"
@@ -48,7 +49,8 @@ func (a *App) openServer(ctx context.Context) (err error) {
 	}
 	a.server = &http.Server{
 		Handler:           a.flights.wrap(handler),
-		ReadHeaderTimeout: 10 * time.Second, // who dribbles a header holds a connection no longer than that
+		ConnContext:       delivery.ConnContext, // rates count what left the sockets, not what they swallowed
+		ReadHeaderTimeout: 10 * time.Second,     // who dribbles a header holds a connection no longer than that
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		Protocols:         new(http.Protocols),

@@ -26,10 +26,10 @@ type File struct {
 // ETag is the file's strong entity tag, quotes included. It follows the content: two revisions of the same bytes
 // share it, so that a download goes on over a re-upload of the same file.
 func (f File) ETag() string {
-	if len(f.Digest) <= len(digestPrefix) {
+	if f.Digest == "" {
 		return ""
 	}
-	return `"` + f.Digest[len(digestPrefix):] + `"`
+	return `"` + f.Digest + `"`
 }
 
 // FileWrite is a revision about to be made.

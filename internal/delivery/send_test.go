@@ -268,7 +268,7 @@ func TestStalledReader(t *testing.T) {
 			h, out := handler(t, c, nil, 400*time.Millisecond, wrap)
 			s := httptest.NewServer(h)
 			defer s.Close()
-			conn := ask(t, s)
+			conn := ask(t, s, 64<<10)
 			defer conn.Close()
 			o := <-out
 			if o.Whole || !errors.Is(o.err, os.ErrDeadlineExceeded) || !errors.Is(o.err, http.ErrAbortHandler) || o.Bytes >= c.Size || o.told != o.Bytes {
@@ -289,7 +289,7 @@ func TestSlowReader(t *testing.T) {
 			s.Listener = narrow{s.Listener}
 			s.Start()
 			defer s.Close()
-			conn := ask(t, s)
+			conn := ask(t, s, 64<<10)
 			defer conn.Close()
 			pause := time.NewTicker(20 * time.Millisecond)
 			defer pause.Stop()
@@ -338,14 +338,14 @@ type hiding struct{ http.ResponseWriter }
 
 func (h hiding) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// ask sends a GET and reads nothing.
-func ask(t *testing.T, s *httptest.Server) net.Conn {
+// ask sends a GET on a connection that holds about so many bytes, and reads nothing.
+func ask(t *testing.T, s *httptest.Server, holds int) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.(*net.TCPConn).SetReadBuffer(64 << 10); err != nil {
+	if err := conn.(*net.TCPConn).SetReadBuffer(holds); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -347,9 +348,11 @@ func TestNames(t *testing.T) {
 // used is a key store that remembers what it was told of last uses, and fails at first.
 type used struct {
 	identity.Store
+	key identity.Key
+
+	mu       sync.Mutex
 	failures int
 	seen     []map[string]time.Time
-	key      identity.Key
 }
 
 func (u *used) Bootstrap(_ context.Context, f identity.First, deliver func() error) (bool, error) {
@@ -362,12 +365,21 @@ func (u *used) Key(context.Context, string) (identity.Key, identity.Account, err
 }
 
 func (u *used) TouchKeys(_ context.Context, m map[string]time.Time) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	if u.failures > 0 {
 		u.failures--
 		return errors.New("database away")
 	}
 	u.seen = append(u.seen, m)
 	return nil
+}
+
+// writes are the maps written so far.
+func (u *used) writes() []map[string]time.Time {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.seen)
 }
 
 // TestLastUseIsWrittenLazily: many requests, one write a minute; a failed write is repeated; the end writes the rest.
@@ -388,19 +400,19 @@ func TestLastUseIsWrittenLazily(t *testing.T) {
 			ok(t, err)
 		}
 		<-time.After(90 * time.Second) // the first write has failed
-		if len(u.seen) != 0 {
-			t.Fatalf("%d writes", len(u.seen))
+		if n := len(u.writes()); n != 0 {
+			t.Fatalf("%d writes", n)
 		}
 		<-time.After(time.Minute)
-		if len(u.seen) != 1 || !u.seen[0][u.key.ID].Equal(first) {
-			t.Fatalf("got %v, want %v", u.seen, first)
+		if w := u.writes(); len(w) != 1 || !w[0][u.key.ID].Equal(first) {
+			t.Fatalf("got %v, want %v", w, first)
 		}
 		_, err = d.Authenticate(t.Context(), secret)
 		ok(t, err)
 		cancel()
 		ok(t, <-ended)
-		if len(u.seen) != 2 {
-			t.Fatalf("%d writes after the end", len(u.seen))
+		if n := len(u.writes()); n != 2 {
+			t.Fatalf("%d writes after the end", n)
 		}
 	})
 }

@@ -86,7 +86,10 @@ func TestWritesUnderConditions(t *testing.T) {
 	if first.Status != 201 {
 		t.Fatalf("first: %d %s", first.Status, first.Body)
 	}
-	etag := first.Header.Get("ETag")
+	etag := s.Do("HEAD", "/files/demo/f", nil).Header.Get("ETag")
+	if put := first.Header.Get("ETag"); put != etag {
+		t.Fatalf("a write answers with the tag %s, a read with %s", put, etag)
+	}
 	const wrong = "sha-256=:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=:"
 	cases := []struct {
 		name    string
