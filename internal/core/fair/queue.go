@@ -327,9 +327,9 @@ func (q *Queue) PassOver(c uint8, principal uint32, round uint32) {
 	l.base = round
 }
 
-// Ahead reports whether forgetting the principal would give it a turn before its time: it emptied in a round that its
+// Early reports whether forgetting the principal would give it a turn before its time: it emptied in a round that its
 // class has not passed yet.
-func (q *Queue) Ahead(principal uint32) bool {
+func (q *Queue) Early(principal uint32) bool {
 	if int(principal) >= len(q.berths) {
 		return false
 	}
@@ -350,19 +350,29 @@ func (q *Queue) Forget(principal uint32) {
 
 // Place is how many items start before this one if every class may start, only the first ever does, and nothing else
 // comes or leaves; 0 is next. It is exact.
-func (q *Queue) Place(it Item) (int, bool) {
+func (q *Queue) Place(it Item) (place int, ok bool) {
+	ahead, ok := q.Ahead(it)
+	for _, n := range ahead {
+		place += n
+	}
+	return place, ok
+}
+
+// Ahead is Place by class.
+func (q *Queue) Ahead(it Item) (ahead [Classes]int, ok bool) {
 	l := q.lane(it.Class, it.Principal)
 	if l == nil {
-		return 0, false
+		return ahead, false
 	}
 	k := &q.lines[it.Class]
-	var place int
+	own := 0
 	if q.mode == SmallestFirst {
-		place = k.all.rank(q.key(it))
+		own = k.all.rank(q.key(it))
 	} else {
-		place = k.marks.rank(entry{order: l.key, round: l.base + uint32(l.items.rank(q.key(it)))})
+		own = k.marks.rank(entry{order: l.key, round: l.base + uint32(l.items.rank(q.key(it)))})
 	}
-	tag := k.pass + uint64(place+1)*k.stride
+	ahead[it.Class] = own
+	tag := k.pass + uint64(own+1)*k.stride
 	for j := range q.lines {
 		o := &q.lines[j]
 		if uint8(j) == it.Class || o.n == 0 || tag <= o.pass {
@@ -372,9 +382,9 @@ func (q *Queue) Place(it Item) (int, bool) {
 		if uint8(j) > it.Class {
 			span-- // a tie goes to the higher class
 		}
-		place += min(int(span/o.stride), o.n)
+		ahead[j] = min(int(span/o.stride), o.n)
 	}
-	return place, true
+	return ahead, true
 }
 
 // Head is the first item of a class in its order.

@@ -69,6 +69,7 @@ const (
 	Paused                     // a session idled and gave its seat back; its place by arrival is kept (D-2.8)
 	NoShow                     // a waiting session was not confirmed in time and is gone (D-2.11)
 	Forgot                     // a paused session did not come back in time
+	Yielded                    // a session gave its seat up on a range boundary and waits anew (D-4.5)
 )
 
 // Effect is one decision.

@@ -34,7 +34,7 @@ func (m *Machine) Answer(now clock.Mono, k Key) (e Estimate, ok bool) {
 		r.early, r.late = toMS(e.Start.Sub(e.Earliest)), toMS(e.Latest.Sub(e.Start))
 	}
 	r.deadline = e.Check.Add(NoShowSlack)
-	m.wheel.put(&m.records, h)
+	m.arm(now, h, r)
 	return e, true
 }
 
@@ -58,7 +58,7 @@ func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 		return e
 	}
 	m.makePlan(now)
-	place, _ := m.queue.Place(uint8(r.class), r.principal, r.order)
+	place, _ := m.queue.Place(m.item(h, r))
 	e.Position, e.Called = place+1, r.has(marked)
 	if !m.plan.known {
 		e.Check = now.Add(m.spread(r.key, m.blindCheck(r, place)))
@@ -69,7 +69,7 @@ func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 	wait := e.Start.Sub(now)
 	early, late := m.plan.interval(wait)
 	e.Earliest, e.Latest = max(now, e.Start.Add(-early)), e.Start.Add(late)
-	check := min(max(wait/2, MinCheck), MaxCheck)
+	check := m.stretched(place, min(max(wait/2, MinCheck), MaxCheck))
 	if r.has(marked) {
 		check = MinCheckHead
 	}
@@ -91,6 +91,16 @@ func (p *plan) start(h uint32, r *record, place int) time.Duration {
 func (p *plan) interval(wait time.Duration) (early, late time.Duration) {
 	width := max(p.turn, wait/5)
 	return width * 2 / 5, width * 11 / 20
+}
+
+// stretched lengthens a check time so that the polls of all who wait stay within the budget, except near the head,
+// where seats would wait for them (D-6.2).
+func (m *Machine) stretched(place int, check time.Duration) time.Duration {
+	if m.policy.PollBudget == 0 || place < 4*m.policy.Sessions {
+		return check
+	}
+	fair := time.Duration(m.queue.Len()) * time.Second / time.Duration(m.policy.PollBudget)
+	return max(check, min(fair, MaxStretched))
 }
 
 // firstCheck is when a newcomer asks again: after the next tick its place is known (D-6.2).

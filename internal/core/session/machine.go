@@ -41,6 +41,11 @@ type Machine struct {
 	newly   []uint32   // came after the last tick
 	graves  []grave    // tombstones, oldest first
 	meter   forecast.Meter
+	windows [class.Count]window
+	yields  []preemption    // pending (D-4.5)
+	debts   map[uint32]debt // by who yielded
+	freed   bool            // a seat came free since the last tick
+	agedNow int             // aged in this tick
 	plan    plan
 	planned bool // the plan is of the last tick
 	cursor  fair.Cursor
@@ -59,8 +64,9 @@ func New(p Policy, seed uint64) (*Machine, error) {
 		return nil, err
 	}
 	return &Machine{
-		policy: p, seed: seed, queue: fair.New(p.Weights), index: newIndex(p.MaxSessions, seed),
-		principals: principals{index: map[Key]uint32{}},
+		policy: p, seed: seed, queue: fair.New(fair.Discipline(p.Strategy), p.Weights), index: newIndex(p.MaxSessions, seed),
+		principals: principals{index: map[Key]uint32{}, all: make([]principal, fair.Aged+1)},
+		debts:      map[uint32]debt{},
 	}, nil
 }
 
@@ -133,6 +139,10 @@ func (m *Machine) finish(now clock.Mono, h uint32, e Event) {
 		m.stand(h, r)
 		m.bury(now, h, r)
 		m.vacated(now)
+		return
+	}
+	if r.state == active && r.has(yielding) && r.running == 0 {
+		m.yield(now, h, r)
 	}
 }
 
@@ -152,7 +162,7 @@ func (m *Machine) keepOpen(now clock.Mono, h uint32, open bool) {
 	m.counts[r.class].Held += d
 	if !open {
 		r.deadline = now.Add(MinCheck + NoShowSlack)
-		m.wheel.put(&m.records, h)
+		m.arm(now, h, r)
 	}
 }
 
@@ -161,7 +171,7 @@ func (m *Machine) cancel(now clock.Mono, h uint32) {
 	r := m.records.at(h)
 	switch r.state {
 	case waiting:
-		m.pull(r, false)
+		m.pull(h, r, false)
 		m.bury(now, h, r)
 	case active:
 		m.stand(h, r)

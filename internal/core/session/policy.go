@@ -18,7 +18,20 @@ type Policy struct {
 	RangesPerSession int                 // responses of one session at once (D-2.10)
 	Idle             time.Duration       // pause that frees a seat (D-2.8)
 	LinkRate         int64               // configured bytes per second of the link; 0 when not configured
+	Strategy         Strategy            // order inside a class (D-3)
+	Aging            time.Duration       // waiting this long raises a session, once per as long again (D-3.1); 0 never
+	Preempt          bool                // a seat may be taken back on a range boundary (D-4.5)
+	PollBudget       int                 // polls per second that all waiting clients together are told to make; 0: no such bound (D-6.2)
 }
+
+// Strategy is the order inside a class. The third of the document, shared, is no queue: the shell admits each request.
+type Strategy uint8
+
+// The strategies.
+const (
+	Ordered       Strategy = iota // principals in turn, first come first served in each (D-3.1)
+	SmallestFirst                 // fewer remaining bytes first, the aged before all (D-3.2)
+)
 
 // Fixed times of the document.
 const (
@@ -30,6 +43,9 @@ const (
 	Door         = 5 * time.Second        // how long a called session's request may be kept open
 	SettleFor    = 2 * time.Second        // D-2.12, after a restart
 	MaxCheck     = 5 * time.Minute        // D-6.2
+	MaxStretched = 12 * time.Minute       // D-6.2, under a poll budget; less than the life of a ticket
+	Tenure       = time.Minute            // D-4.5: nobody loses a seat held for less
+	TailHold     = 5 * time.Second        // D-2.9
 	MinCheck     = 2 * time.Second        // D-6.2
 	MinCheckHead = time.Second            // D-6.2, first in the queue
 )
@@ -39,6 +55,7 @@ func Default(seats int) Policy {
 	p := Policy{
 		Sessions: seats, PerPrincipal: min(4, seats), Weights: [class.Count]uint32{8, 4, 2, 1},
 		MaxSessions: 65536, MaxPerPrincipal: 4096, RangesPerSession: 4, Idle: 30 * time.Second,
+		Aging: time.Hour, Preempt: true,
 	}
 	if seats >= 4 {
 		p.Reserve = 1
@@ -63,6 +80,10 @@ func (p Policy) Validate() error {
 		between("rangesPerSession", p.RangesPerSession, 1, 64),
 		between("idleSeconds", int(p.Idle/time.Second), 1, 3600),
 	}
+	if p.Strategy > SmallestFirst {
+		checks = append(checks, fault.Invalid("strategy", "must be ordered, smallest-first or shared"))
+	}
+	checks = append(checks, between("agingMinutes", int(p.Aging/time.Minute), 0, 60*24*30), between("pollBudget", p.PollBudget, 0, 1<<20))
 	for i, w := range p.Weights {
 		checks = append(checks, between("weights."+class.Class(i).String(), int(w), 1, 100))
 	}

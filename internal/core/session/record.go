@@ -24,6 +24,8 @@ const (
 	fresh                        // came after the last tick: its place is not told yet (D-6.2)
 	linked                       // is in a bucket of the wheel
 	tailOnly                     // asked for the tail alone so far, which sets no start (D-2.7)
+	aged                         // waited so long that it goes before its class (D-3.1, D-3.2)
+	yielding                     // is to give its seat up on the next range boundary (D-4.5)
 )
 
 // record is one session. It holds no pointers, so a million of them cost the collector nothing.
@@ -46,6 +48,7 @@ type record struct {
 	state     state
 	flags     uint8
 	class     class.Class
+	rank      uint8 // class it waits in: its own, or a higher one it aged into
 	running   uint8 // responses open
 }
 
@@ -106,7 +109,12 @@ type seat struct {
 	sent     int64      // bytes the sockets accepted since the seat was taken
 	goal     int64      // bytes wanted when the seat was taken
 	lastByte clock.Mono // idle counts from here (D-2.8)
+	since    clock.Mono // when the seat was taken
+	inside   bool       // it was taken while the class's window was open (D-5.2)
 }
+
+// tail reports whether the session read nothing but the tail so far.
+func (s *seat) tail() bool { return s.covered.start < 0 }
 
 // left is how many bytes the session still wants.
 func (s *seat) left() int64 { return max(0, s.goal-s.sent) }

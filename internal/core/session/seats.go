@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/core/fair"
 )
 
 // sit gives a session that is in the order a seat.
@@ -15,7 +16,7 @@ func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 		e.Point = r.arrival() + ms(r.point)
 		e.Earliest, e.Latest = e.Point-ms(r.early), e.Point+ms(r.late)
 	}
-	m.pull(r, true)
+	m.pull(h, r, true)
 	m.wheel.drop(&m.records, h)
 	r.state = active
 	m.active++
@@ -28,7 +29,8 @@ func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 		m.chair(r)
 	}
 	s := &m.seats[r.seat-1]
-	s.sent, s.goal, s.lastByte = 0, r.left, now
+	s.sent, s.goal, s.lastByte, s.since, s.inside = 0, r.left, now, now, m.windows[r.class].open()
+	delete(m.debts, h)
 	m.running = append(m.running, h)
 }
 
@@ -43,6 +45,8 @@ func (m *Machine) stand(h uint32, r *record) {
 	r.left = m.seats[r.seat-1].left()
 	at := slices.Index(m.running, h)
 	m.running = slices.Delete(m.running, at, at+1)
+	r.clear(yielding)
+	m.freed = true
 }
 
 // chair gives the record a place to keep what it was given.
@@ -74,8 +78,9 @@ func (m *Machine) bury(now clock.Mono, h uint32, r *record) {
 	m.unchair(r)
 	m.principals.all[r.principal].records--
 	r.state, r.flags, r.point = gone, r.flags&(identified|linked), 0
+	delete(m.debts, h)
 	r.deadline = now.Add(KeepGone)
-	m.wheel.put(&m.records, h)
+	m.arm(now, h, r)
 	m.graves = append(m.graves, grave{h, r.deadline})
 }
 
@@ -116,7 +121,7 @@ func (m *Machine) callHeld(now clock.Mono) {
 			return
 		}
 		r := m.records.at(h)
-		if r.state == waiting && r.held > 0 && m.mayTake(now, r) {
+		if r.state == waiting && r.held > 0 && m.mayTake(now, h, r) {
 			m.sit(now, h, r)
 			m.emit(Seated, r)
 		}
@@ -124,11 +129,11 @@ func (m *Machine) callHeld(now clock.Mono) {
 }
 
 // mayTake reports whether a marked session may take a seat at this instant.
-func (m *Machine) mayTake(now clock.Mono, r *record) bool {
-	if now < m.settle || !r.has(marked) || !m.seatFor(uint8(r.class)) {
+func (m *Machine) mayTake(now clock.Mono, h uint32, r *record) bool {
+	if now < m.settle || !r.has(marked) || !m.seatFor(uint8(r.class)) || !m.admits(r.class) || m.indebted(h) {
 		return false
 	}
-	rivals := int(m.rivals())
+	rivals := m.rivals()
 	if rivals == 0 || m.under(r.principal) {
 		return true
 	}
@@ -137,10 +142,10 @@ func (m *Machine) mayTake(now clock.Mono, r *record) bool {
 }
 
 // rivals counts the lanes of principals under their share that could use a free seat now.
-func (m *Machine) rivals() (n int32) {
-	for c, k := range m.contenders {
-		if m.seatFor(uint8(c)) {
-			n += k
+func (m *Machine) rivals() (n int) {
+	for c := range uint8(fair.Classes) {
+		if m.seatFor(c) {
+			n += m.contends(c)
 		}
 	}
 	return n
