@@ -64,7 +64,7 @@ func (m *Machine) waitingHandles() (all []uint32) {
 func (m *Machine) reorder(now clock.Mono) {
 	all := m.waitingHandles()
 	m.queue = fair.New(fair.Discipline(m.policy.Strategy), m.policy.Weights)
-	m.contenders = [fair.Classes]int32{}
+	m.contenders, m.agedWait = [fair.Classes]int32{}, 0
 	for _, h := range all {
 		r := m.records.at(h)
 		r.rank = uint8(r.class)

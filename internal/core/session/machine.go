@@ -33,23 +33,24 @@ type Machine struct {
 	responses  int
 	sequence   uint32
 
-	settle  clock.Mono // no seat is given before this instant
-	narrow  clock.Mono // until then as many are called as there are seats, so that the first really go first
-	widen   int        // extra marks while a seat stays free
-	offers  []uint32   // marked, in order
-	offered bool       // the last tick marked somebody
-	newly   []uint32   // came after the last tick
-	graves  []grave    // tombstones, oldest first
-	meter   forecast.Meter
-	windows [class.Count]window
-	yields  []preemption    // pending (D-4.5)
-	debts   map[uint32]debt // by who yielded
-	freed   bool            // a seat came free since the last tick
-	agedNow int             // aged in this tick
-	plan    plan
-	planned bool // the plan is of the last tick
-	cursor  fair.Cursor
-	effects []Effect
+	settle   clock.Mono // no seat is given before this instant
+	narrow   clock.Mono // until then as many are called as there are seats, so that the first really go first
+	widen    int        // extra marks while a seat stays free
+	offers   []uint32   // marked, in order
+	offered  bool       // the last tick marked somebody
+	newly    []uint32   // came after the last tick
+	graves   []grave    // tombstones, oldest first
+	meter    forecast.Meter
+	windows  [class.Count]window
+	yields   []preemption    // pending (D-4.5)
+	debts    map[uint32]debt // by who yielded
+	freed    bool            // a seat came free since the last tick
+	agedNow  int             // aged in this tick
+	agedWait int             // waiting in the lanes of the aged
+	plan     plan
+	planned  bool // the plan is of the last tick
+	cursor   fair.Cursor
+	effects  []Effect
 }
 
 // grave lets the oldest tombstone make room when the records run out.

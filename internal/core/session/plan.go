@@ -180,6 +180,9 @@ func (f *forward) contends(c uint8) bool {
 	if f.contenders[c] > 0 && f.admits(class.Class(c)) {
 		return true
 	}
+	if f.m.agedWait == 0 {
+		return false
+	}
 	h, ok := f.m.cursor.LaneHead(c, fair.Aged)
 	return ok && f.mayAged(h, true)
 }

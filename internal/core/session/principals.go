@@ -122,6 +122,9 @@ func (m *Machine) item(h uint32, r *record) fair.Item {
 // lane counts a lane that just came or is about to go among the contenders. The lane of the aged is no one
 // principal's; it is looked at when asked.
 func (m *Machine) lane(it fair.Item, d int32) {
+	if it.Principal == fair.Aged {
+		m.agedWait += int(d)
+	}
 	if it.Principal != fair.Aged && m.queue.LaneLen(it.Class, it.Principal) == 0 && m.under(it.Principal) {
 		m.contenders[it.Class] += d
 	}
@@ -166,6 +169,9 @@ func (m *Machine) pull(h uint32, r *record, starts bool) {
 func (m *Machine) contends(c uint8) (n int) {
 	if m.admits(class.Class(c)) {
 		n = int(m.contenders[c])
+	}
+	if m.agedWait == 0 {
+		return n
 	}
 	if h, ok := m.queue.LaneHead(c, fair.Aged); ok {
 		if r := m.records.at(h); m.under(r.principal) && m.admits(r.class) {
