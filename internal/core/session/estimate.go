@@ -64,12 +64,20 @@ func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 		e.Check = now.Add(m.spread(r.key, m.blindCheck(r, place)))
 		return e
 	}
-	e.Known = true
 	e.Start = max(now, m.plan.at.Add(m.plan.start(h, r, place)))
+	if !m.admits(r.class) {
+		changes := m.windows[r.class].changes
+		if len(changes) == 0 {
+			e.Check = now.Add(m.spread(r.key, MaxCheck)) // nobody knows when its window opens
+			return e
+		}
+		e.Start = max(e.Start, changes[0])
+	}
+	e.Known = true
 	wait := e.Start.Sub(now)
 	early, late := m.plan.interval(wait)
 	e.Earliest, e.Latest = max(now, e.Start.Add(-early)), e.Start.Add(late)
-	check := m.stretched(place, min(max(wait/2, MinCheck), MaxCheck))
+	check := m.stretched(place, min(max(wait/2, MinCheck), MaxCheck, m.cheap()))
 	if r.has(marked) {
 		check = MinCheckHead
 	}
@@ -101,6 +109,12 @@ func (m *Machine) stretched(place int, check time.Duration) time.Duration {
 	}
 	fair := time.Duration(m.queue.Len()) * time.Second / time.Duration(m.policy.PollBudget)
 	return max(check, min(fair, MaxStretched))
+}
+
+// cheap is how often everybody may ask without the polls being felt: twenty a second in all. Few who wait thus hear
+// within seconds of a seat that came free before its time.
+func (m *Machine) cheap() time.Duration {
+	return max(MinCheck, time.Duration(m.queue.Len())*time.Second/20)
 }
 
 // firstCheck is when a newcomer asks again: after the next tick its place is known (D-6.2).

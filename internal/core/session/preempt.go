@@ -32,7 +32,8 @@ func (m *Machine) indebted(h uint32) bool {
 	return ok && m.waitsStill(d.head, d.order)
 }
 
-// preempt asks at most one session a tick for its seat, and only while no seat came free otherwise (D-4.5).
+// preempt asks at most one session a tick for its seat, and only while no seat came free otherwise (D-4.5), for a head
+// whose request is held: a seat taken back for somebody away would stand empty.
 func (m *Machine) preempt(now clock.Mono) {
 	freed := m.freed
 	m.freed = false
@@ -52,12 +53,27 @@ func (m *Machine) preempt(now clock.Mono) {
 		if !ok {
 			continue
 		}
-		if v, ok := m.victim(now, m.records.at(h)); ok {
-			m.records.at(v).set(yielding)
-			m.yields = append(m.yields, preemption{v, h, m.records.at(h).order})
-			m.ripe(now, v)
-			return
+		r := m.records.at(h)
+		v, ok := m.victim(now, r)
+		if !ok {
+			continue
 		}
+		if r.held == 0 {
+			m.call(h, r) // no seat is taken for the absent: it comes to the door first
+			continue
+		}
+		m.records.at(v).set(yielding)
+		m.yields = append(m.yields, preemption{v, h, r.order})
+		m.ripe(now, v)
+		return
+	}
+}
+
+// call marks a session although no seat is free: it may wait at the door for the one it is about to get.
+func (m *Machine) call(h uint32, r *record) {
+	if !r.has(marked) {
+		r.set(marked)
+		m.offers = append(m.offers, h)
 	}
 }
 
