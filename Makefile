@@ -47,10 +47,10 @@ bench: ## the ratios that are promised, a line each (BENCH_ARGS=...)
 
 load: ## the load gate: 500 clients x 40 MB over a link of 40 MB/s (LOAD_ARGS=...)
 	@scripts/deps netns
-	@go run ./test/load $(LOAD_ARGS)
+	@scripts/apart go run ./test/load $(LOAD_ARGS)
 
 load-ci: ## the load gate, scaled down
-	@go run ./test/load -scale ci
+	@scripts/apart go run ./test/load -scale ci
 
 sim: ## the fleet of the document on a virtual clock, its promises checked, replayed 20 times (SIM_ARGS=...)
 	@$(RUN) simulate --gate $(SIM_ARGS)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -27,7 +28,7 @@ func OpenSQLite(ctx context.Context, file string) (*Store, error) {
 		name: "sqlite", classify: sqliteCode, transient: func(error) bool { return false },
 	}}
 	// The writer makes the file and sets WAL before any reader opens it.
-	if err := s.migrate(ctx); err != nil {
+	if err := s.migrateSQLite(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("opening database %s: %w", file, err), s.Close())
 	}
 	read, err := sql.Open("sqlite", sqliteDSN(file, "_pragma=query_only(1)"))
@@ -38,6 +39,24 @@ func OpenSQLite(ctx context.Context, file string) (*Store, error) {
 	read.SetMaxIdleConns(sqliteReaders)
 	s.read = read
 	return s, nil
+}
+
+// migrateSQLite migrates, and again while another process does: making a new file's log is the one step at which
+// SQLite reports a lock at once instead of waiting for it.
+func (s *Store) migrateSQLite(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	for {
+		err := s.migrate(ctx)
+		if err == nil || sqliteCode(err) != fault.Busy {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // sqliteDSN names the file and what each connection sets. synchronous=FULL flushes the log at each commit; with WAL's

@@ -146,6 +146,7 @@ func playRestart(ctx context.Context, b *bench, s scenario) error {
 	if err != nil {
 		return err
 	}
+	b.say("%s: came n-th, in the order of their starts: %v", s.name, order(left))
 	report := func(m measure) {
 		m.name = s.name + "." + m.name
 		b.report(m)
@@ -245,5 +246,15 @@ func inversions(arrived []*caller) (n int) {
 			}
 		}
 	}
+	return n
+}
+
+// order lists the numbers of arrival in the order of the starts.
+func order(arrived []*caller) []int {
+	n := make([]int, len(arrived))
+	for i := range n {
+		n[i] = i
+	}
+	slices.SortStableFunc(n, func(a, b int) int { return arrived[a].start.Compare(arrived[b].start) })
 	return n
 }

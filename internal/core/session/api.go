@@ -91,7 +91,7 @@ type Effect struct {
 type Estimate struct {
 	Known    bool
 	Position int        // 1-based place in its order
-	Called   bool       // marked for a seat: the shell may keep its request open for Door instead of answering
+	Called   bool       // marked for a seat or about to start: the shell may keep its request open for Door instead of answering
 	Start    clock.Mono // point
 	Earliest clock.Mono // interval
 	Latest   clock.Mono

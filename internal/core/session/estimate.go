@@ -77,8 +77,11 @@ func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 	wait := e.Start.Sub(now)
 	early, late := m.plan.interval(wait)
 	e.Earliest, e.Latest = max(now, e.Start.Add(-early)), e.Start.Add(late)
+	// Whoever starts before it would poll again waits here: the right one is there when its seat comes, however short
+	// the turns are, and those behind it don't go first.
+	e.Called = e.Called || wait <= DoorSoon
 	check := m.stretched(place, min(max(wait/2, MinCheck), MaxCheck, m.cheap()))
-	if r.has(marked) {
+	if e.Called {
 		check = MinCheckHead
 	}
 	e.Check = now.Add(m.spread(r.key, check))

@@ -41,6 +41,7 @@ const (
 	NoShowSlack  = 30 * time.Second       // D-2.11
 	EndingSoon   = 5 * time.Second        // D-2.12
 	Door         = 5 * time.Second        // how long a called session's request may be kept open
+	DoorSoon     = 4 * time.Second        // who starts within it is called: under Door, so that the seat comes meanwhile
 	SettleFor    = 2 * time.Second        // D-2.12, after a restart
 	MaxCheck     = 5 * time.Minute        // D-6.2
 	MaxStretched = 12 * time.Minute       // D-6.2, under a poll budget; less than the life of a ticket
