@@ -51,6 +51,13 @@ type Machine struct {
 	planned  bool // the plan is of the last tick
 	cursor   fair.Cursor
 	effects  []Effect
+
+	tracks    bool     // changes are noted for a journal
+	changed   []uint32 // noted, the longest first
+	sizes     []int64  // of the last look at them
+	gini      float64
+	giniMade  bool // of this tick
+	giniKnown bool
 }
 
 // grave lets the oldest tombstone make room when the records run out.
@@ -134,7 +141,10 @@ func (m *Machine) finish(now clock.Mono, h uint32, e Event) {
 		return
 	}
 	s := &m.seats[r.seat-1]
-	s.covered.add(e.From, e.To)
+	if e.To > e.From {
+		s.covered.add(e.From, e.To)
+		m.note(h, r)
+	}
 	if r.state == active && r.running == 0 && s.covered.complete(r.size) {
 		m.emit(Finished, r)
 		m.stand(h, r)

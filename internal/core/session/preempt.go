@@ -165,6 +165,7 @@ func (m *Machine) yield(now clock.Mono, h uint32, r *record) {
 	m.arm(now, h, r)
 	m.newly = append(m.newly, h)
 	m.push(h, r, false)
+	m.note(h, r)
 	m.debts[h] = debt{p.head, p.order}
 	m.freed = false // this seat is the head's
 	m.vacated(now)

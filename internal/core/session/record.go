@@ -50,6 +50,7 @@ type record struct {
 	class     class.Class
 	rank      uint8 // class it waits in: its own, or a higher one it aged into
 	running   uint8 // responses open
+	noted     bool  // changed since the journal heard of it
 }
 
 func (r *record) has(f uint8) bool { return r.flags&f != 0 }

@@ -89,6 +89,7 @@ func (m *Machine) admit(now clock.Mono, e Event, tomb uint32) (uint32, bool) {
 	m.principals.all[r.principal].records++
 	m.newly = append(m.newly, h)
 	m.push(h, r, back)
+	m.note(h, r)
 	return h, true
 }
 
@@ -105,6 +106,7 @@ func (m *Machine) comeBack(h uint32, r *record) {
 	r.set(fresh)
 	m.newly = append(m.newly, h)
 	m.push(h, r, true)
+	m.note(h, r)
 }
 
 // walksIn reports whether who arrives finds a seat that it may take and nobody who should have it first (D-2.12).

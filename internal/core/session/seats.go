@@ -32,6 +32,7 @@ func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 	s.sent, s.goal, s.lastByte, s.since, s.inside = 0, r.left, now, now, m.windows[r.class].open()
 	delete(m.debts, h)
 	m.running = append(m.running, h)
+	m.note(h, r)
 }
 
 // stand takes the seat of an active session away; what becomes of the session is the caller's.
@@ -82,6 +83,7 @@ func (m *Machine) bury(now clock.Mono, h uint32, r *record) {
 	r.deadline = now.Add(KeepGone)
 	m.arm(now, h, r)
 	m.graves = append(m.graves, grave{h, r.deadline})
+	m.note(h, r)
 }
 
 // erase forgets a record altogether.

@@ -29,7 +29,7 @@ func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	m.preempt(now)
 	m.offered = len(m.offers) > 0 && m.active < m.policy.Sessions
 	m.callHeld(now)
-	m.planned = false
+	m.planned, m.giniMade = false, false
 	return m.effects, TickEvery
 }
 
@@ -52,6 +52,7 @@ func (m *Machine) idle(now clock.Mono) {
 		m.counts[r.class].Paused++
 		r.deadline = now.Add(KeepPaused)
 		m.arm(now, h, r)
+		m.note(h, r)
 	}
 }
 
