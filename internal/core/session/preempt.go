@@ -77,6 +77,13 @@ func (m *Machine) call(h uint32, r *record) {
 	}
 }
 
+// Yielding reports whether the session of a key is asked for its seat: its open responses should end on their next range
+// boundary, and new ranges are refused until then (D-4.5).
+func (m *Machine) Yielding(k Key) bool {
+	h := m.index.find(&m.records, &k)
+	return h != 0 && m.records.at(h).state == active && m.records.at(h).has(yielding)
+}
+
 // ripe ends a preemption at once whose victim stands on a boundary already.
 func (m *Machine) ripe(now clock.Mono, v uint32) {
 	if r := m.records.at(v); r.running == 0 {
@@ -158,7 +165,7 @@ func (m *Machine) yield(now clock.Mono, h uint32, r *record) {
 	m.emit(Yielded, r)
 	m.stand(h, r)
 	m.sequence++
-	r.order, r.state, r.point = orderOf(now, m.sequence), waiting, 0
+	r.order, r.state, r.promise = orderOf(now, m.sequence), waiting, promise{}
 	r.set(fresh)
 	r.left = max(0, m.wants(r))
 	r.deadline = now.Add(MinCheck + NoShowSlack)
