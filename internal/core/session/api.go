@@ -83,8 +83,10 @@ type Effect struct {
 	At         clock.Mono    // Started: when
 	Promised   bool          // Started: a start interval had been announced
 	Earliest   clock.Mono    // Started: the first interval announced with a place (D-6.3)
-	Latest     clock.Mono
+	P10        clock.Mono
 	Point      clock.Mono
+	P90        clock.Mono
+	Latest     clock.Mono
 }
 
 // Estimate is what a waiting session is told (D-6). Known is false until the first tick that saw it.
@@ -95,6 +97,9 @@ type Estimate struct {
 	Start    clock.Mono // point
 	Earliest clock.Mono // interval
 	Latest   clock.Mono
+	P10      clock.Mono // one start in ten is earlier, as far as the last ones tell
+	P50      clock.Mono
+	P90      clock.Mono // nine in ten are earlier
 	Check    clock.Mono // when to ask again (D-6.2)
 	Class    class.Class
 	Arrival  clock.Mono

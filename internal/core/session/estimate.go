@@ -29,9 +29,8 @@ func (m *Machine) Answer(now clock.Mono, k Key) (e Estimate, ok bool) {
 	}
 	h := m.index.find(&m.records, &k)
 	r := m.records.at(h)
-	if e.Known && r.point == 0 {
-		r.point = max(toMS(e.Start.Sub(r.arrival())), 1)
-		r.early, r.late = toMS(e.Start.Sub(e.Earliest)), toMS(e.Latest.Sub(e.Start))
+	if e.Known && r.promise.point == 0 {
+		m.keep(r, e, m.plan.width(e.Start.Sub(now)))
 	}
 	r.deadline = e.Check.Add(NoShowSlack)
 	m.arm(now, h, r)
@@ -75,8 +74,7 @@ func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 	}
 	e.Known = true
 	wait := e.Start.Sub(now)
-	early, late := m.plan.interval(wait)
-	e.Earliest, e.Latest = max(now, e.Start.Add(-early)), e.Start.Add(late)
+	m.around(now, &e, m.plan.width(wait))
 	// Whoever starts before it would poll again waits here: the right one is there when its seat comes, however short
 	// the turns are, and those behind it don't go first.
 	e.Called = e.Called || wait <= DoorSoon
@@ -95,13 +93,6 @@ func (p *plan) start(h uint32, r *record, place int) time.Duration {
 	}
 	beyond := max(0, place+1-len(p.entries))
 	return p.last + bytesTime(float64(beyond)*p.mean, p.rate)
-}
-
-// interval is how far around its point a start may lie: one seat turn wide, or a fifth of the wait if that is wider.
-// The point is made with the best rate of the last minute, so more of the interval lies behind it.
-func (p *plan) interval(wait time.Duration) (early, late time.Duration) {
-	width := max(p.turn, wait/5)
-	return width * 2 / 5, width * 11 / 20
 }
 
 // stretched lengthens a check time so that the polls of all who wait stay within the budget, except near the head,
@@ -143,10 +134,4 @@ func (m *Machine) spread(k Key, d time.Duration) time.Duration {
 	x *= 0xd6e8feb86659fd93
 	x ^= x >> 32
 	return d + d/10*time.Duration(x%1024)/1024
-}
-
-func ms(n uint32) clock.Mono { return clock.Mono(time.Duration(n) * time.Millisecond) }
-
-func toMS(d time.Duration) uint32 {
-	return uint32(min(max(d.Milliseconds(), 0), 1<<32-1))
 }

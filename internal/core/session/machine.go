@@ -41,6 +41,7 @@ type Machine struct {
 	newly    []uint32   // came after the last tick
 	graves   []grave    // tombstones, oldest first
 	meter    forecast.Meter
+	learnt   [class.Count]forecast.Calibration
 	windows  [class.Count]window
 	yields   []preemption    // pending (D-4.5)
 	debts    map[uint32]debt // by who yielded

@@ -39,9 +39,7 @@ type record struct {
 	prev      uint32 // neighbours in the wheel's bucket
 	next      uint32
 	seat      uint32 // index+1 into the machine's seats, once it had one
-	point     uint32 // first announced start, in ms after arrival; 0 when none was announced
-	early     uint32 // how much before the point the first interval began, ms
-	late      uint32 // how much after the point it ended, ms
+	promise   promise
 	plan      uint16 // index+1 into the plan, when it is there
 	bucket    uint16
 	held      uint16 // requests the shell holds open
@@ -51,6 +49,16 @@ type record struct {
 	rank      uint8 // class it waits in: its own, or a higher one it aged into
 	running   uint8 // responses open
 	noted     bool  // changed since the journal heard of it
+}
+
+// promise is the first start announced with a place, to be scored when the session starts (D-6.3).
+type promise struct {
+	point uint32 // ms after arrival; 0 when none was announced
+	early uint32 // ms, how long before the point the interval began
+	late  uint32 // ms, how long after the point it ended
+	width uint32 // ms, the unit of the quantiles
+	p10   int16  // thousandths of the width after the point
+	p90   int16
 }
 
 func (r *record) has(f uint8) bool { return r.flags&f != 0 }

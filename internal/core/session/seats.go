@@ -11,11 +11,7 @@ import (
 func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 	e := m.emit(Started, r)
 	e.At, e.Waited = now, now.Sub(r.arrival())
-	if r.point != 0 {
-		e.Promised = true
-		e.Point = r.arrival() + ms(r.point)
-		e.Earliest, e.Latest = e.Point-ms(r.early), e.Point+ms(r.late)
-	}
+	m.score(e, r)
 	m.pull(h, r, true)
 	m.wheel.drop(&m.records, h)
 	r.state = active
@@ -78,7 +74,7 @@ func (m *Machine) unchair(r *record) {
 func (m *Machine) bury(now clock.Mono, h uint32, r *record) {
 	m.unchair(r)
 	m.principals.all[r.principal].records--
-	r.state, r.flags, r.point = gone, r.flags&(identified|linked), 0
+	r.state, r.flags, r.promise = gone, r.flags&(identified|linked), promise{}
 	delete(m.debts, h)
 	r.deadline = now.Add(KeepGone)
 	m.arm(now, h, r)
