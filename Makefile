@@ -24,7 +24,9 @@ run: ## serve on http://127.0.0.1:8080, data in ./data
 	@$(RUN) serve --data ./data
 
 demo: ## a fleet downloads a real file over a limited link (DEMO_ARGS=...)
-	@$(RUN) demo $(DEMO_ARGS)
+	@echo 'Building Roadstead: some minutes the first time, seconds from then on.' >&2
+	@scripts/build -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/roadstead
+	@exec bin/roadstead demo $(DEMO_ARGS)
 
 test: ## the whole gate: installs what it needs, checks, tests, race detector, small load run
 	@scripts/test

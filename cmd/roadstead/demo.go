@@ -46,14 +46,12 @@ the result beside even sharing of the same link. Nothing is left behind, however
 	}
 	f := cmd.Flags()
 	f.IntVar(&cfg.Clients, "clients", 0, "clients, one download each (24; 12 with --quick)")
-	f.IntVar(&cfg.Seats, "seats", 0, "clients served at once (4)")
+	f.IntVar(&cfg.Seats, "seats", 0, "clients served at once (4; 3 with --quick)")
 	f.Var(&rate, "rate", "the link, as 40MB or 1Gbit a second (16MB, or as the file needs)")
 	f.Var(&size, "size", "size of the file that is made (as fills the link for 45 s)")
 	f.Uint64Var(&cfg.Seed, "seed", 1, "seed of the file's bytes and of the order in which the clients come")
 	f.BoolVar(&cfg.Quick, "quick", false, "a run of about ten seconds")
-	for _, name := range []string{"clients", "seats", "rate", "size"} {
-		f.Lookup(name).DefValue = "" // chosen by the others: the usage says how
-	}
+	f.Lookup("rate").DefValue, f.Lookup("size").DefValue = "", "" // chosen to fit: the usage says how
 	return cmd
 }
 

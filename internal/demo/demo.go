@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,11 +29,11 @@ type Config struct {
 
 const (
 	usualClients, quickClients = 24, 12
-	usualSeats                 = 4
+	usualSeats, quickSeats     = 4, 3
 	usualRate                  = 16_000_000
 	fastestRate                = 100_000_000 // beyond it the machine, not the link, would be what is scarce
 	slowestRate                = 16_000
-	usualRun, quickRun         = 45 * time.Second, 8 * time.Second
+	usualRun, quickRun         = 45 * time.Second, 9 * time.Second
 	mostClients                = 500
 )
 
@@ -49,18 +50,11 @@ type plan struct {
 
 // decide fills in what the Config leaves open, by the time a run should take.
 func (c Config) decide() (plan, error) {
-	run := usualRun
+	run, clients, seats := usualRun, usualClients, usualSeats
 	if c.Quick {
-		run = quickRun
+		run, clients, seats = quickRun, quickClients, quickSeats
 	}
-	if c.Clients == 0 {
-		if c.Clients = usualClients; c.Quick {
-			c.Clients = quickClients
-		}
-	}
-	if c.Seats == 0 {
-		c.Seats = usualSeats
-	}
+	c.Clients, c.Seats = cmp.Or(c.Clients, clients), cmp.Or(c.Seats, seats)
 	if c.Clients < 1 || c.Clients > mostClients {
 		return plan{}, fault.Invalid("clients", "must be between 1 and %d, is %d", mostClients, c.Clients)
 	}
@@ -80,15 +74,7 @@ func (c Config) decide() (plan, error) {
 		}
 		p.name, p.Size = filepath.Base(c.File), info.Size()
 	}
-	seconds, clients := int64(run/time.Second), int64(p.Clients)
-	switch {
-	case p.Rate == 0 && p.Size == 0:
-		p.chosen, p.Rate, p.Size = "file", usualRate, usualRate*seconds/clients
-	case p.Rate == 0:
-		p.chosen, p.Rate = "link", min(max(p.Size*clients/seconds, slowestRate), fastestRate)
-	case p.Size == 0:
-		p.chosen, p.Size = "file", p.Rate*seconds/clients
-	}
+	p.size(int64(run / time.Second))
 	if p.Rate < slowestRate {
 		return plan{}, fault.Invalid("rate", "must be at least %s, is %s", perSecond(slowestRate), perSecond(float64(p.Rate)))
 	}
@@ -97,6 +83,19 @@ func (c Config) decide() (plan, error) {
 	}
 	p.length = time.Duration(float64(p.Size) * float64(p.Clients) / float64(p.Rate) * float64(time.Second))
 	return p, nil
+}
+
+// size chooses the file's size, the link's rate or both so that a run takes so many seconds.
+func (p *plan) size(seconds int64) {
+	clients := int64(p.Clients)
+	switch {
+	case p.Rate == 0 && p.Size == 0:
+		p.chosen, p.Rate, p.Size = "file", usualRate, usualRate*seconds/clients
+	case p.Rate == 0:
+		p.chosen, p.Rate = "link", min(max(p.Size*clients/seconds, slowestRate), fastestRate)
+	case p.Size == 0:
+		p.chosen, p.Size = "file", p.Rate*seconds/clients
+	}
 }
 
 // Run shows one run on the screen. However it ends, nothing is left behind: clients and server are gone and the run's
@@ -118,7 +117,7 @@ func Run(ctx context.Context, cfg Config, screen Screen) (err error) {
 		d.say("", "Stopped. The server is closed and the temporary folder is removed.")
 		return context.Cause(ctx)
 	}
-	return errors.Join(err, d.err)
+	return cmp.Or(err, d.err)
 }
 
 // show is the run itself, inside its folder.

@@ -27,9 +27,9 @@ type member struct {
 	class class.Class
 }
 
-// members makes the fleet: of eight clients one is a person, two are CI jobs, four are sites and one is a mirror.
+// members makes the fleet: of eight clients one is a person, two are CI jobs, three are sites and two are mirrors.
 func members(n int) []member {
-	mix := [8]class.Class{class.Bulk, class.Release, class.Bulk, class.Interactive, class.Bulk, class.Release, class.Bulk, class.Background}
+	mix := [8]class.Class{class.Bulk, class.Release, class.Background, class.Interactive, class.Bulk, class.Release, class.Bulk, class.Background}
 	people := []string{"ana", "bela", "chen", "dina", "emil", "fatou", "goran", "hana"}
 	var counts [class.Count]int
 	all := make([]member, n)
@@ -216,7 +216,9 @@ func (f *fleet) download(ctx context.Context, i int, delay time.Duration) {
 	if rerr := os.Remove(file); err == nil {
 		err = rerr
 	}
-	f.board.ends(i, err)
+	if ctx.Err() == nil { // one that was stopped did not fail
+		f.board.ends(i, err)
+	}
 }
 
 // close drops the connections.

@@ -43,6 +43,7 @@ func (d *display) look() view {
 	v := view{columns: 100, color: d.screen.Color, unicode: d.screen.Unicode}
 	if d.live() {
 		v.columns, v.lines = d.screen.Size()
+		v.columns = max(v.columns, leastColumns)
 	}
 	return v
 }
@@ -119,7 +120,8 @@ func (d *display) watch(b *board, limit float64, ended <-chan struct{}) {
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	l := link{limit: limit, begun: d.now()}
+	l := link{limit: limit}
+	l.at(d.now(), 0)
 	for over := false; !over && d.err == nil; {
 		select {
 		case <-tick.C:
@@ -132,7 +134,6 @@ func (d *display) watch(b *board, limit float64, ended <-chan struct{}) {
 		case d.live():
 			d.frame(table(rows, l, now, v))
 		case over:
-			d.say("")
 			d.say(table(rows, l, now, v)...)
 		default:
 			d.say(line(rows, l, now))
@@ -143,8 +144,7 @@ func (d *display) watch(b *board, limit float64, ended <-chan struct{}) {
 
 // link measures what the limited link carries.
 type link struct {
-	limit   float64 // bytes per second
-	begun   time.Time
+	limit   float64      // bytes per second
 	samples []linkSample // of the last seconds, oldest first
 }
 

@@ -132,16 +132,16 @@ func evenly(asked []time.Duration, size, rate float64) []time.Duration {
 // words is the summary for a person.
 func (r result) words(p plan, v view) []string {
 	out := []string{"", v.paint(bold, r.outcome(p)), ""}
-	if r.finished > 0 {
-		out = append(out, r.comparison(v)...)
-	}
 	for _, f := range r.failures {
 		out = append(out, v.paint(red, "failed: ")+f)
 	}
-	if r.finished > 0 {
-		out = append(out, "", r.meaning())
+	if len(r.failures) > 0 {
+		out = append(out, "")
 	}
-	return out
+	if r.finished == 0 {
+		return out
+	}
+	return append(append(out, r.comparison(v)...), "", r.meaning())
 }
 
 func (r result) outcome(p plan) string {
@@ -175,7 +175,7 @@ func (r result) comparison(v view) []string {
 	if p := r.promises; p.told > 0 {
 		out = append(out,
 			line("start off by", exact(p.off), "", "mean, of a mean wait of "+exact(p.wait)),
-			line("start as told", fmt.Sprintf("%d of %d", p.inside, p.told), "", "inside the first interval that came with a place"))
+			line("started as told", fmt.Sprintf("%d of %d", p.inside, p.told), "", "inside the first interval that came with a place"))
 	}
 	return append(out, "", v.paint(dim, fmt.Sprintf("  Even sharing is computed: the same clients and bytes at the %s measured in this run.", perSecond(r.rate))))
 }
@@ -193,13 +193,12 @@ func faster(ours, even time.Duration) string {
 
 // meaning is what the figures come to, in a sentence.
 func (r result) meaning() string {
-	saved := r.even.mean - r.ours.mean
-	late := r.ours.last - r.even.last
+	saved, late := r.even.mean-r.ours.mean, r.ours.last-r.even.last
 	switch {
 	case saved < r.even.mean/20:
-		return "What it means: with so few clients, or so many seats, a queue changes little; try more clients than seats."
-	case late > r.even.last/10:
-		return fmt.Sprintf("What it means: the mean client has the file %s sooner, and the last one %s later.", exact(saved), exact(late))
+		return "What it means: with so few clients for so many seats a queue changes little; try more clients, or fewer seats."
+	case late > r.even.last/20:
+		return fmt.Sprintf("What it means: the mean client has the file %s sooner, the last one %s later.", exact(saved), exact(late))
 	}
-	return fmt.Sprintf("What it means: the same link in the same time, but the mean client has the file %s sooner and nobody later.", exact(saved))
+	return fmt.Sprintf("What it means: over the same link the mean client has the file %s sooner, and the last one no later.", exact(saved))
 }

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ type column struct {
 const (
 	barTitle           = "PROGRESS"
 	narrowBar, wideBar = 8, 32
+	leastColumns       = 30 // what the columns that never go need
 )
 
 // columns lists the table's columns. begun is the fleet's first request, from which elapsed times count.
@@ -36,55 +36,55 @@ func columns(begun time.Time) []column {
 		{title: "CLIENT", width: 10, text: func(r row, _ time.Time) string { return r.name }},
 		{title: "CLASS", width: 11, drop: 3, text: func(r row, _ time.Time) string { return r.class }},
 		{title: "STATE", width: 7, text: func(r row, _ time.Time) string { return r.state.String() }},
-		{title: "PLACE", width: 5, right: true, text: func(r row, _ time.Time) string {
-			if r.state != waiting {
+		{title: "PLACE", width: 5, right: true, text: func(r row, now time.Time) string {
+			if r.state != waiting || r.place > 1 && !r.starts.After(now) { // whose start has come is at the door, and its place old
 				return ""
 			}
 			return fmt.Sprint(r.place)
 		}},
-		{title: "TOLD", width: 7, right: true, drop: 4, text: func(r row, _ time.Time) string {
+		{title: "TOLD", width: 7, right: true, drop: 6, text: func(r row, _ time.Time) string {
 			if !r.told.Known {
 				return ""
 			}
 			return since(r.told.StartsAt)
 		}},
-		{title: "START", width: 8, right: true, text: func(r row, now time.Time) string {
+		{title: "START", width: 8, right: true, drop: 1, text: func(r row, now time.Time) string {
 			switch {
 			case r.state != waiting:
 				return since(r.began)
 			case r.starts.After(now.Add(500 * time.Millisecond)):
-				return "in " + span(r.starts.Sub(now))
+				return "in " + brief(r.starts.Sub(now))
 			}
 			return "now"
 		}},
-		{title: barTitle},
+		{title: barTitle, width: narrowBar, drop: 2},
 		{title: "", width: 4, right: true, text: func(r row, _ time.Time) string {
 			if r.offset == 0 {
 				return ""
 			}
 			return fmt.Sprintf("%d%%", r.offset*100/max(r.size, 1))
 		}},
-		{title: "RATE", width: 9, right: true, drop: 1, text: func(r row, _ time.Time) string {
+		{title: "RATE", width: 9, right: true, drop: 5, text: func(r row, _ time.Time) string {
 			if r.state != loading || r.rate == 0 {
 				return ""
 			}
 			return steady(r.rate)
 		}},
-		{title: "DONE", width: 7, right: true, drop: 2, text: func(r row, _ time.Time) string { return since(r.ended) }},
+		{title: "DONE", width: 7, right: true, drop: 4, text: func(r row, _ time.Time) string { return since(r.ended) }},
 	}
 }
 
 // table draws the board for a view: a line about all, a heading, a line for each client. What has ended long ago and
 // what waits far behind give way on a low screen.
 func table(rows []row, l link, now time.Time, v view) []string {
-	cols := fit(columns(firstRequest(rows, now)), v.columns)
-	out := []string{"", clip(overall(rows, l, now), v.columns), "", v.paint(dim, clip(strings.TrimRight(heading(cols), " "), v.columns))}
+	cols, gap := fit(columns(firstRequest(rows, now)), v.columns)
+	out := []string{"", clip(overall(rows, l, now), v.columns), "", v.paint(dim, clip(strings.TrimRight(heading(cols, gap), " "), v.columns))}
 	above, shown, below := window(rows, v.lines-len(out)-1)
 	if above > 0 {
-		out = append(out, v.paint(dim, clip(fmt.Sprintf("(%d done before)", above), v.columns)))
+		out = append(out, v.paint(dim, clip(fmt.Sprintf("(%d ended before)", above), v.columns)))
 	}
 	for _, r := range shown {
-		out = append(out, v.row(r, cols, now))
+		out = append(out, v.row(r, cols, gap, now))
 	}
 	if below > 0 {
 		out = append(out, v.paint(dim, clip(fmt.Sprintf("(%d more behind)", below), v.columns)))
@@ -103,27 +103,39 @@ func firstRequest(rows []row, otherwise time.Time) time.Time {
 	return first
 }
 
-// fit drops columns until the rest has room, and gives the bar what is left over.
-func fit(cols []column, width int) []column {
+// fit gives up the promise, then room between the columns, then columns until the rest fits the width. What is left over
+// is the bar's.
+func fit(cols []column, width int) (fitted []column, gap string) {
+	gap = "  "
 	used := func() int {
-		n := narrowBar
+		n := len(gap) * (len(cols) - 1)
 		for _, c := range cols {
-			n += c.width + 2
+			n += c.width
 		}
-		return n - 2
+		return n
 	}
 	for used() > width {
-		i := slices.IndexFunc(cols, func(c column) bool {
-			return c.drop > 0 && c.drop == slices.MaxFunc(cols, func(a, b column) int { return cmp.Compare(a.drop, b.drop) }).drop
-		})
-		if i < 0 {
-			break
+		least := 0
+		for i, c := range cols {
+			if c.drop > cols[least].drop {
+				least = i
+			}
 		}
-		cols = slices.Delete(cols, i, i+1)
+		switch {
+		case cols[least].drop == 0:
+			return cols, gap
+		case cols[least].title != "TOLD" && len(gap) > 1:
+			gap = " "
+		default:
+			cols = slices.Delete(cols, least, least+1)
+		}
 	}
-	bar := min(narrowBar+max(width-used(), 0), wideBar)
-	cols[slices.IndexFunc(cols, func(c column) bool { return c.title == barTitle })].width = bar
-	return cols
+	for i := range cols {
+		if cols[i].title == barTitle {
+			cols[i].width = min(narrowBar+width-used(), wideBar)
+		}
+	}
+	return cols, gap
 }
 
 // window chooses the rows for a number of lines, less one line each for what is left out above and below. No limit
@@ -142,12 +154,12 @@ func window(rows []row, lines int) (above int, shown []row, below int) {
 	return above, rows[above : len(rows)-below], below
 }
 
-func heading(cols []column) string {
+func heading(cols []column, gap string) string {
 	cells := make([]string, len(cols))
 	for i, c := range cols {
 		cells[i] = c.pad(c.title)
 	}
-	return strings.Join(cells, "  ")
+	return strings.Join(cells, gap)
 }
 
 // pad fills a text up to the column's width, or cuts it.
@@ -161,12 +173,12 @@ func (c column) pad(s string) string {
 }
 
 // row draws one client.
-func (v view) row(r row, cols []column, now time.Time) string {
+func (v view) row(r row, cols []column, gap string, now time.Time) string {
 	paint := map[state]color{away: dim, asking: dim, loading: bold, finished: green, failed: red}[r.state]
 	var out strings.Builder
 	for i, c := range cols {
 		if i > 0 {
-			out.WriteString("  ")
+			out.WriteString(gap)
 		}
 		if c.title == barTitle {
 			out.WriteString(v.bar(r, c.width))

@@ -66,5 +66,16 @@ func span(d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", s/3600, s%3600/60)
 }
 
+// brief writes a duration in one unit.
+func brief(d time.Duration) string {
+	switch {
+	case d < 100*time.Second:
+		return span(d)
+	case d < 100*time.Minute:
+		return fmt.Sprintf("%d min", d.Round(time.Minute)/time.Minute)
+	}
+	return fmt.Sprintf("%d h", d.Round(time.Hour)/time.Hour)
+}
+
 // exact writes a duration with tenths of a second.
 func exact(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -34,10 +34,10 @@ func scenarios(scale string) ([]scenario, error) {
 		}, nil
 	case "ci":
 		return []scenario{
-			{"governor", 64, 6, 10, 4, 4e6, 8e6, playGovernor},
-			{"netns", 64, 6, 10, 4, 4e6, 8e6, playNamespace},
-			{"seats2", 36, 4, 10, 2, 4e6, 8e6, playGovernor},
-			{"restart", 20, 0, 20, 1, 4e6, 8e6, playRestart},
+			{"governor", 64, 6, 10, 4, 20e6, 40e6, playGovernor},
+			{"netns", 64, 6, 10, 4, 20e6, 40e6, playNamespace},
+			{"seats2", 30, 4, 10, 2, 20e6, 40e6, playGovernor},
+			{"restart", 20, 0, 20, 1, 20e6, 40e6, playRestart},
 		}, nil
 	}
 	return nil, fmt.Errorf("-scale must be full or ci, is %q", scale)

@@ -16,20 +16,34 @@ func TestMeterPeak(t *testing.T) {
 	for i := range 10 {
 		m.Add(at(1+float64(i)/10), 10)
 	}
-	if got := m.Peak(at(1.95)); got != 1 {
-		t.Errorf("peak inside the running second is %d, want the second before: 1", got)
+	if got := m.Peak(at(1.95)); got != 80 {
+		t.Errorf("peak inside the running quarter is %d, want the second before it: 80", got)
 	}
-	for _, s := range []float64{2, 30, 61.9} {
+	for _, s := range []float64{2, 30, 62} {
 		if got := m.Peak(at(s)); got != 100 {
 			t.Errorf("peak at %vs is %d, want 100", s, got)
 		}
 	}
-	if got := m.Peak(at(62)); got != 0 {
+	if got := m.Peak(at(63)); got != 0 {
 		t.Errorf("peak a minute later is %d, want 0", got)
 	}
 	m.Add(at(500), 7)
 	if got := m.Peak(at(501)); got != 7 {
 		t.Errorf("peak after a long gap is %d, want 7", got)
+	}
+}
+
+// A link that has just begun to carry is known by its first whole second, wherever that begins: clients are told a
+// start two seconds after they came.
+func TestMeterFirstSecond(t *testing.T) {
+	for begin := 0.0; begin < 1; begin += 0.05 {
+		var m Meter
+		for s := begin; s < begin+1.5; s += 0.001 {
+			m.Add(at(s), 100)
+		}
+		if got := m.Peak(at(begin + 1.5)); got < 99_000 || got > 101_000 {
+			t.Errorf("a link of 100000 B/s that began at %.2fs is taken for %d", begin, got)
+		}
 	}
 }
 

@@ -8,42 +8,51 @@ import (
 	"github.com/roadstead/roadstead/internal/clock"
 )
 
-const meterSeconds = 60
+const (
+	meterSpan  = 60 // seconds a peak lives
+	meterParts = 4  // slots of a second
+	meterSlots = (meterSpan+1)*meterParts + 1
+)
 
 // Meter measures a link: the most bytes it carried in one second of the last minute. A mean would fall whenever the
-// link idles, and estimates made with it would keep clients away and the link idle.
+// link idles, and estimates made with it would keep clients away and the link idle. Seconds begin at every quarter:
+// were they those of the clock, the only one known of a link that has just begun to carry would be the part of a
+// second since it began.
 type Meter struct {
-	second int64 // the second being filled
-	bytes  [meterSeconds + 1]int64
+	slot  int64 // the one being filled
+	bytes [meterSlots]int64
 }
 
 // Add counts bytes carried up to now.
 func (m *Meter) Add(now clock.Mono, n int64) {
 	m.roll(now)
-	m.bytes[slot(m.second)] += n
+	m.bytes[index(m.slot)] += n
 }
 
-// Peak is the best whole second of the last minute, in bytes per second; 0 when there is none.
+// Peak is the best whole second that ended in the last minute, in bytes per second; 0 when there is none.
 func (m *Meter) Peak(now clock.Mono) int64 {
 	m.roll(now)
-	best := int64(0)
-	for i, n := range m.bytes {
-		if int64(i) != slot(m.second) {
-			best = max(best, n)
+	best, second, first := int64(0), int64(0), 0
+	var last [meterParts]int64 // the slots of the present second
+	at := int(index(m.slot))
+	for range meterSlots - 1 {
+		if at++; at == meterSlots { // the oldest comes after the one being filled
+			at = 0
 		}
+		second += m.bytes[at] - last[first]
+		last[first] = m.bytes[at]
+		first = (first + 1) % meterParts
+		best = max(best, second)
 	}
 	return best
 }
 
 func (m *Meter) roll(now clock.Mono) {
-	s := int64(now) / int64(time.Second)
-	for d := min(s-m.second, meterSeconds+1); d > 0; d-- {
-		m.bytes[slot(s-d+1)] = 0
+	s := int64(now) / int64(time.Second/meterParts)
+	for d := min(s-m.slot, meterSlots); d > 0; d-- {
+		m.bytes[index(s-d+1)] = 0
 	}
-	m.second = max(m.second, s)
+	m.slot = max(m.slot, s)
 }
 
-func slot(second int64) int64 {
-	const n = meterSeconds + 1
-	return (second%n + n) % n
-}
+func index(slot int64) int64 { return (slot%meterSlots + meterSlots) % meterSlots }
