@@ -26,6 +26,7 @@ type Services struct {
 	Artifacts Artifacts
 	Links     Links
 	Queue     func() api.Queue
+	Settings  Settings
 }
 
 // Register adds every operation by calling handle with a ServeMux pattern and its handler, and returns the OpenAPI
@@ -38,6 +39,7 @@ func Register(handle func(pattern string, h http.HandlerFunc), version string, s
 	h.repositories(a)
 	h.links(a)
 	h.system(a)
+	h.settings(a)
 	describeBytes(a.OpenAPI())
 	return json.MarshalIndent(a.OpenAPI(), "", "  ")
 }

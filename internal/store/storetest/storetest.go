@@ -43,6 +43,8 @@ func Run(t *testing.T, open Pair) {
 		{"FinishRace", finishRace},
 		{"TicketKey", ticketKey},
 		{"QueueMark", queueMark},
+		{"Settings", downloadSettings},
+		{"SettingsRace", downloadSettingsRace},
 		{"Cancelled", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,121 @@
+package downloads
+
+import (
+	"errors"
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/class"
+	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/core/session"
+	"github.com/roadstead/roadstead/internal/core/window"
+	"github.com/roadstead/roadstead/internal/fault"
+)
+
+// Settings are what an operator changes while the queue runs (D-9.1).
+type Settings struct {
+	Policy          session.Policy
+	Shared          bool  // no queue: every object is admitted per request, the link split evenly (D-3.3)
+	SessionMinBytes int64 // larger objects are sessions; others take the per-request queue (D-2.5)
+	Windows         [class.Count]Window
+}
+
+// Window is when a class may start (D-5.2). The zero value is always open.
+type Window struct {
+	Hours   *window.Window
+	Outside float64 // share of the bandwidth outside the hours; 0: starts only inside
+}
+
+// Validate names the first field that cannot work.
+func (s Settings) Validate() error {
+	if err := s.Policy.Validate(); err != nil {
+		return err
+	}
+	if s.SessionMinBytes < 0 || s.SessionMinBytes > 1<<40 {
+		return fault.Invalid("sessionMinBytes", "must be between 0 and %d, is %d", int64(1)<<40, s.SessionMinBytes)
+	}
+	for c, w := range s.Windows {
+		if !(w.Outside >= 0 && w.Outside <= 1) {
+			return fault.Invalid("windows."+class.Class(c).String()+".outsideShare", "must be between 0 and 1, is %g", w.Outside)
+		}
+	}
+	return nil
+}
+
+// Strategy is the wire name of the strategy (D-3).
+func (s Settings) Strategy() string {
+	switch {
+	case s.Shared:
+		return api.StrategyShared
+	case s.Policy.Strategy == session.SmallestFirst:
+		return api.StrategySmallestFirst
+	}
+	return api.StrategyOrdered
+}
+
+// Admission is how large objects are admitted, in wire words.
+func (s Settings) Admission() string {
+	if s.Shared {
+		return api.AdmissionPerRequest
+	}
+	return api.AdmissionSessions
+}
+
+// Configure changes the settings of the running queue (D-9.3). Active sessions keep their seats; whoever is held open
+// asks again under the new settings, and leaves for per-request admission if those send it there (D-2.4).
+func (s *Service) Configure(next Settings) error {
+	if err := next.Validate(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	if err := s.machine.Configure(now, next.Policy); err != nil {
+		return err
+	}
+	s.conf.Settings = next
+	s.turnWindows(now)
+	for k := range s.held {
+		s.wake(k)
+	}
+	s.small.reroute(s.perRequest)
+	return nil
+}
+
+// errElsewhere sends a request to the other admission: the settings say now that it belongs there.
+var errElsewhere = errors.New("admitted elsewhere now")
+
+// perRequest reports whether a request is admitted by itself. A session that has a seat goes on as one, whatever the
+// settings became meanwhile (D-3). The caller holds the lock.
+func (s *Service) perRequest(e session.Event) bool {
+	return (s.conf.Shared || e.Size <= s.conf.SessionMinBytes) && !s.machine.Active(e.Key)
+}
+
+// The future of windows that the machine is told: as far as estimates see, and looked at again every minute, because
+// hours follow the wall clock and that may be set (D-5.2).
+const (
+	windowHorizon = 8 * 24 * time.Hour
+	windowChanges = 64
+	windowLook    = time.Minute
+)
+
+// turnWindows tells the machine which classes are open, and when that will change. The caller holds the lock.
+func (s *Service) turnWindows(now clock.Mono) {
+	wall := s.clock.Wall()
+	s.windowsDue = now.Add(windowLook)
+	for _, c := range class.All() {
+		w := s.conf.Windows[c]
+		if w.Hours == nil {
+			s.machine.SetWindow(now, c, true, false, nil)
+			continue
+		}
+		var changes []clock.Mono
+		for _, t := range w.Hours.Changes(wall, windowHorizon, windowChanges) {
+			changes = append(changes, now.Add(t.Sub(wall)))
+		}
+		if len(changes) > 0 {
+			s.windowsDue = min(s.windowsDue, changes[0])
+		}
+		s.machine.SetWindow(now, c, w.Hours.Open(wall), w.Outside > 0, changes)
+	}
+}
