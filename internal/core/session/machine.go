@@ -43,6 +43,7 @@ type Machine struct {
 	meter    forecast.Meter
 	learnt   [class.Count]forecast.Calibration
 	windows  [class.Count]window
+	auto     auto
 	yields   []preemption    // pending (D-4.5)
 	debts    map[uint32]debt // by who yielded
 	freed    bool            // a seat came free since the last tick

@@ -21,6 +21,7 @@ type Policy struct {
 	Strategy         Strategy            // order inside a class (D-3)
 	Aging            time.Duration       // waiting this long raises a session, once per as long again (D-3.1); 0 never
 	Preempt          bool                // a seat may be taken back on a range boundary (D-4.5)
+	AutoMin, AutoMax int                 // the seats follow the use of the link within these bounds; AutoMax 0: they stay as set
 	PollBudget       int                 // polls per second that all waiting clients together are told to make; 0: no such bound (D-6.2)
 }
 
@@ -85,6 +86,12 @@ func (p Policy) Validate() error {
 		checks = append(checks, fault.Invalid("strategy", "must be ordered, smallest-first or shared"))
 	}
 	checks = append(checks, between("agingMinutes", int(p.Aging/time.Minute), 0, 60*24*30), between("pollBudget", p.PollBudget, 0, 1<<20))
+	if p.AutoMax != 0 {
+		checks = append(checks, between("autoMax", p.AutoMax, 1, 65536), between("autoMin", p.AutoMin, max(1, p.Reserve+1), p.AutoMax))
+		if p.LinkRate == 0 {
+			checks = append(checks, fault.Invalid("sessions", "can follow the link only when its bandwidth is set"))
+		}
+	}
 	for i, w := range p.Weights {
 		checks = append(checks, between("weights."+class.Class(i).String(), int(w), 1, 100))
 	}

@@ -25,6 +25,7 @@ func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	m.buried()
 	m.principals.sweep(m.queue, false)
 	m.plan.rate = max(m.meter.Peak(now), m.policy.LinkRate)
+	m.adjust(now)
 	m.offer(now, m.offered)
 	m.preempt(now)
 	m.offered = len(m.offers) > 0 && m.active < m.policy.Sessions
