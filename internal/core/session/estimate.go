@@ -37,10 +37,10 @@ func (m *Machine) Answer(now clock.Mono, k Key) (e Estimate, ok bool) {
 	return e, true
 }
 
-// Active reports whether the session of a key has a seat.
+// Active reports whether the session of a key has a seat, or reads aside.
 func (m *Machine) Active(k Key) bool {
 	h := m.index.find(&m.records, &k)
-	return h != 0 && m.records.at(h).state == active
+	return h != 0 && m.records.at(h).served()
 }
 
 // Drained is when the waiting queue would be empty if nothing else came; known is false while no rate is known.

@@ -11,8 +11,8 @@ import (
 
 // Machine is the queue and its seats. Calls must be serialised by the caller.
 //
-// A session is waiting (it has a turn in the order), active (it has a seat), paused (it idled its seat away and keeps
-// its arrival) or gone (a tombstone that voids its tickets). Seats are never kept for the absent: a tick marks the
+// A session is waiting (it has a turn in the order), active (it has a seat), aside (a slow reader, served without one),
+// paused (it idled and keeps its arrival) or gone (a tombstone that voids its tickets). Seats are never kept for the absent: a tick marks the
 // first of the order, and the first marked one to arrive takes a seat (D-2.12).
 type Machine struct {
 	policy     Policy
@@ -25,6 +25,7 @@ type Machine struct {
 	seats      []seat
 	freeSeat   []uint32
 	running    []uint32 // handles of active sessions, in the order they took their seats
+	asides     []uint32 // handles of sessions aside, in the order they moved there
 
 	active     int
 	below      int                 // active sessions of classes below interactive
@@ -100,7 +101,7 @@ func (m *Machine) Apply(now clock.Mono, e Event) []Effect {
 	case Progress:
 		m.meter.Add(now, e.Bytes)
 		if h != 0 {
-			m.progress(now, h, e.Bytes)
+			m.progress(now, h, e)
 		}
 	case Finish:
 		if h != 0 {
@@ -124,11 +125,16 @@ func (m *Machine) emit(kind EffectKind, r *record) *Effect {
 }
 
 // progress notes accepted bytes; none at all still says that the response lives.
-func (m *Machine) progress(now clock.Mono, h uint32, n int64) {
-	if r := m.records.at(h); r.state == active {
-		s := &m.seats[r.seat-1]
-		s.sent += n
-		s.lastByte = now
+func (m *Machine) progress(now clock.Mono, h uint32, e Event) {
+	r := m.records.at(h)
+	if !r.served() {
+		return
+	}
+	s := &m.seats[r.seat-1]
+	s.sent += e.Bytes
+	s.lastByte = now
+	if r.state == active {
+		m.measure(now, h, r, e)
 	}
 }
 
@@ -139,7 +145,7 @@ func (m *Machine) finish(now clock.Mono, h uint32, e Event) {
 		r.running--
 		m.responses--
 	}
-	if r.state != active && r.state != paused {
+	if !r.served() && r.state != paused {
 		return
 	}
 	s := &m.seats[r.seat-1]
@@ -147,9 +153,9 @@ func (m *Machine) finish(now clock.Mono, h uint32, e Event) {
 		s.covered.add(e.From, e.To)
 		m.note(h, r)
 	}
-	if r.state == active && r.running == 0 && s.covered.complete(r.size) {
+	if r.served() && r.running == 0 && s.covered.complete(r.size) {
 		m.emit(Finished, r)
-		m.stand(h, r)
+		m.retire(h, r)
 		m.bury(now, h, r)
 		m.vacated(now)
 		return
@@ -186,8 +192,8 @@ func (m *Machine) cancel(now clock.Mono, h uint32) {
 	case waiting:
 		m.pull(h, r, false)
 		m.bury(now, h, r)
-	case active:
-		m.stand(h, r)
+	case active, aside:
+		m.retire(h, r)
 		m.bury(now, h, r)
 		m.vacated(now)
 	case paused:

@@ -87,7 +87,7 @@ func (r *rig) empty(what string) {
 			r.t.Errorf("%s: class %v counts %+v, want nothing", what, class.Class(c), n)
 		}
 	}
-	if m.active != 0 || m.below != 0 || m.queue.Len() != 0 || m.responses != 0 || len(m.running) != 0 {
+	if m.active != 0 || m.below != 0 || m.queue.Len() != 0 || m.responses != 0 || len(m.running)+len(m.asides) != 0 {
 		r.t.Errorf("%s: active %d below %d waiting %d responses %d", what, m.active, m.below, m.queue.Len(), m.responses)
 	}
 	if m.contenders != [4]int32{} {
@@ -370,7 +370,7 @@ func TestStartOrderIsThePlan(t *testing.T) {
 			tag, _, _ := soonest(r.m)
 			first := r.m.records.at(tag).key
 			for h := uint32(1); h <= r.m.records.used; h++ {
-				r.m.progress(r.now, h, 0) // nobody idles, nobody stays away
+				r.m.progress(r.now, h, Event{}) // nobody idles, nobody stays away
 				r.m.records.at(h).deadline = r.now.Add(time.Hour)
 			}
 			r.done(all[first].n)

@@ -22,6 +22,7 @@ type Policy struct {
 	Aging            time.Duration       // waiting this long raises a session, once per as long again (D-3.1); 0 never
 	Preempt          bool                // a seat may be taken back on a range boundary (D-4.5)
 	AutoMin, AutoMax int                 // the seats follow the use of the link within these bounds; AutoMax 0: they stay as set
+	MinRate          int64               // bytes per second that a seat asks of its reader; 0: none
 	PollBudget       int                 // polls per second that all waiting clients together are told to make; 0: no such bound (D-6.2)
 }
 
@@ -97,6 +98,9 @@ func (p Policy) Validate() error {
 	}
 	if p.LinkRate < 0 {
 		checks = append(checks, fault.Invalid("linkRate", "must not be negative"))
+	}
+	if p.MinRate < 0 || p.LinkRate > 0 && p.MinRate > p.LinkRate {
+		checks = append(checks, fault.Invalid("minRate", "must be 0 or a rate the link of %d bytes per second can give, is %d", p.LinkRate, p.MinRate))
 	}
 	for _, err := range checks {
 		if err != nil {

@@ -15,6 +15,7 @@ const (
 	active               // has a seat
 	paused               // lost its seat to idleness; keeps its arrival
 	gone                 // tombstone: any ticket of this key is void (D-8.2)
+	aside                // reads on without a seat, too slowly for one
 )
 
 const (
@@ -120,6 +121,7 @@ type seat struct {
 	lastByte clock.Mono // idle counts from here (D-2.8)
 	since    clock.Mono // when the seat was taken
 	inside   bool       // it was taken while the class's window was open (D-5.2)
+	pace     pace       // of its reader
 }
 
 // tail reports whether the session read nothing but the tail so far.

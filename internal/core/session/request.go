@@ -25,8 +25,8 @@ func (m *Machine) request(now clock.Mono, e Event, h uint32) {
 	if r.state == active && r.has(yielding) && r.running == 0 {
 		m.yield(now, h, r)
 	}
-	if r.state == active {
-		m.serve(r, e)
+	if r.served() {
+		m.serve(now, r, e)
 		return
 	}
 	r.deadline = now.Add(MinCheck + NoShowSlack)
@@ -34,13 +34,17 @@ func (m *Machine) request(now clock.Mono, e Event, h uint32) {
 	m.emit(Wait, r)
 }
 
-// serve opens one more response of an active session (D-2.10).
-func (m *Machine) serve(r *record, e Event) {
+// serve opens one more response of a session (D-2.10).
+func (m *Machine) serve(now clock.Mono, r *record, e Event) {
 	if int(r.running) >= m.policy.RangesPerSession || r.has(yielding) {
 		m.emit(Surplus, r).RetryAfter = time.Second
 		return
 	}
-	m.seats[r.seat-1].ask(e.From, r.size, e.Tail)
+	s := &m.seats[r.seat-1]
+	s.ask(e.From, r.size, e.Tail)
+	if r.running == 0 {
+		s.pace.seen = now // what went by without a response is nobody's pace
+	}
 	r.running++
 	m.responses++
 	m.emit(Serve, r)

@@ -15,7 +15,7 @@ type SavedState uint8
 // The states of a saved session. The numbers are kept by journals and never change.
 const (
 	SavedWaiting SavedState = 1 // had a place in the order
-	SavedActive  SavedState = 2 // had a seat
+	SavedActive  SavedState = 2 // had a seat, or read aside
 	SavedPaused  SavedState = 3 // had idled its seat away and kept its arrival until Until (D-2.8)
 	SavedGone    SavedState = 4 // had ended: tickets of its key are void until Until (D-8.2)
 )
@@ -103,7 +103,7 @@ func (m *Machine) save(r *record) Saved {
 	switch r.state {
 	case waiting:
 		s.State = SavedWaiting
-	case active:
+	case active, aside:
 		s.State, s.Left = SavedActive, max(0, m.wants(r))
 	case paused:
 		s.State, s.Until = SavedPaused, r.deadline

@@ -26,6 +26,7 @@ func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 	}
 	s := &m.seats[r.seat-1]
 	s.sent, s.goal, s.lastByte, s.since, s.inside = 0, r.left, now, now, m.windows[r.class].open()
+	s.pace = pace{seen: now}
 	delete(m.debts, h)
 	m.running = append(m.running, h)
 	m.note(h, r)

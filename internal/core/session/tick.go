@@ -16,7 +16,8 @@ const offersMost = 4096
 func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	m.effects = m.effects[:0]
 	m.agedNow = 0
-	m.idle(now)
+	m.idle(now, m.running)
+	m.idle(now, m.asides)
 	m.wheel.turn(&m.records, now, func(h uint32) { m.due(now, h) })
 	for _, h := range m.newly {
 		m.records.at(h).clear(fresh)
@@ -34,10 +35,10 @@ func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	return m.effects, TickEvery
 }
 
-// idle takes the seats of sessions that accepted no byte for too long (D-2.8).
-func (m *Machine) idle(now clock.Mono) {
-	for i := len(m.running) - 1; i >= 0; i-- {
-		h := m.running[i]
+// idle pauses those of the served sessions that accepted no byte for too long: they lose their seats (D-2.8).
+func (m *Machine) idle(now clock.Mono, served []uint32) {
+	for i := len(served) - 1; i >= 0; i-- {
+		h := served[i]
 		r := m.records.at(h)
 		s, limit := &m.seats[r.seat-1], m.policy.Idle
 		if s.tail() && r.running == 0 {
@@ -47,7 +48,7 @@ func (m *Machine) idle(now clock.Mono) {
 			continue
 		}
 		m.emit(Paused, r)
-		m.stand(h, r)
+		m.retire(h, r)
 		r.state = paused
 		r.left = max(0, m.wants(r))
 		m.counts[r.class].Paused++
@@ -67,8 +68,8 @@ func (m *Machine) wants(r *record) int64 {
 func (m *Machine) due(now clock.Mono, h uint32) {
 	r := m.records.at(h)
 	switch {
-	case r.state == active:
-		return // its seat counts for it, not the wheel
+	case r.served():
+		return // its last byte counts for it, not the wheel
 	case r.deadline > now:
 		if r.state == waiting {
 			m.age(now, h, r)

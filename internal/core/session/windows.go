@@ -63,5 +63,5 @@ func (m *Machine) Outside(k Key) bool {
 		return false
 	}
 	r := m.records.at(h)
-	return r.state == active && !m.seats[r.seat-1].inside && m.windows[r.class].shut
+	return r.served() && !m.seats[r.seat-1].inside && m.windows[r.class].shut
 }
