@@ -18,7 +18,8 @@ type health struct {
 	reserve  int64
 	queue    func() api.Queue
 	settings func() (problem string) // of the stored download settings
-	stop     atomic.Bool             // the server is stopping: send new work elsewhere
+	journal  func() downloads.JournalState
+	stop     atomic.Bool // the server is stopping: send new work elsewhere
 }
 
 // pingLimit is how long a probe waits for the database.

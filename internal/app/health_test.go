@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/downloads"
 )
 
 func TestReadiness(t *testing.T) {
@@ -15,6 +17,7 @@ func TestReadiness(t *testing.T) {
 		ping:     func(context.Context) error { return pingErr },
 		free:     func() (int64, error) { return 5, diskErr },
 		settings: func() string { return problem },
+		journal:  func() downloads.JournalState { return downloads.JournalState{Used: true, Behind: time.Hour} },
 		queue: func() api.Queue {
 			return api.Queue{Seats: 4, TickSeconds: .25, Classes: []api.QueueClass{{Waiting: 2, Active: 1}, {Waiting: 3, Held: 1, Paused: 1}}}
 		},

@@ -20,7 +20,7 @@ import (
 
 // openServer makes the HTTP side and listens.
 func (a *App) openServer(ctx context.Context) (err error) {
-	a.health = &health{ping: a.store.Ping, free: a.freeDisk, reserve: a.cfg.DiskReserve, queue: a.downloads.Queue, settings: a.settings.Problem}
+	a.health = &health{ping: a.store.Ping, free: a.freeDisk, reserve: a.cfg.DiskReserve, queue: a.downloads.Queue, settings: a.settings.Problem, journal: a.downloads.Journal}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics.MustRegister(a.downloads.Collectors()...)
 	a.metrics.MustRegister(buildInfo(a.options.Version))
@@ -32,7 +32,7 @@ func (a *App) openServer(ctx context.Context) (err error) {
 		Auth: a.identity,
 		API: jsonapi.Services{
 			Accounts: a.identity, Keys: a.identity, Grants: a.identity, Artifacts: a.artifacts, Links: a.artifacts,
-			Queue: a.downloads.Queue, Settings: a.settings,
+			Queue: a.downloads.Queue, Settings: a.settings, Bookings: a.downloads, Objects: a.artifacts,
 		},
 		Files:   files.New(a.cfg.Idle, a.artifacts, a.downloads, a.link),
 		Uploads: resumable,

@@ -1,6 +1,7 @@
 package downloads
 
 import (
+	"context"
 	"net/http"
 	"sync/atomic"
 
@@ -19,6 +20,33 @@ type Pass struct {
 	small     bool
 
 	closed atomic.Bool
+}
+
+// Context is the context of the response: it also ends when the download is cancelled, for whoever sends the bytes to
+// stop. The caller calls done when the response is over.
+func (p *Pass) Context(parent context.Context) (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	if p.small {
+		return ctx, func() { cancel(nil) }
+	}
+	s := p.service
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.bookings.bySession[p.key]; b != nil && b.Ended == api.BookingCancelled {
+		cancel(errCancelled) // between the pass and here
+	}
+	if s.open[p.key] == nil {
+		s.open[p.key] = map[*Pass]context.CancelCauseFunc{}
+	}
+	s.open[p.key][p] = cancel
+	return ctx, func() {
+		cancel(nil)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if delete(s.open[p.key], p); len(s.open[p.key]) == 0 {
+			delete(s.open, p.key)
+		}
+	}
 }
 
 // Header sets the ticket and the applied class, as on every answer of a session (D-2.3).

@@ -36,7 +36,7 @@ type Service struct {
 	bookings   bookings
 	open       map[session.Key]map[*Pass]context.CancelCauseFunc // responses that a cancellation ends
 	journal    *journal                                          // nil: none
-	alone      chan struct{} // closed when draining begins: every hold ends
+	alone      chan struct{}                                     // closed when draining begins: every hold ends
 }
 
 // hold is one request held open; wake is closed when it should ask again.

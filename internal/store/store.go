@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/roadstead/roadstead/internal/artifacts"
+	"github.com/roadstead/roadstead/internal/downloads"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
 )
@@ -36,6 +37,7 @@ type engine struct {
 var (
 	_ identity.Store    = (*Store)(nil)
 	_ artifacts.Records = (*Store)(nil)
+	_ downloads.Journal = (*Store)(nil)
 )
 
 // NewID makes a unique id; ids made later sort later (RFC 9562, version 7).
