@@ -18,7 +18,7 @@ const module = "github.com/roadstead/roadstead"
 var strata = map[string]int{
 	"internal/fault": 0, "internal/clock": 0, "internal/class": 0, "internal/identity": 0, "internal/ticket": 0, "internal/audit": 0,
 	"internal/core":      1,
-	"internal/artifacts": 2, "internal/downloads": 2, "internal/settings": 2, "internal/governor": 2, "internal/delivery": 2, "internal/sim": 2,
+	"internal/artifacts": 2, "internal/downloads": 2, "internal/settings": 2, "internal/forerun": 2, "internal/governor": 2, "internal/delivery": 2, "internal/sim": 2,
 	"internal/store": 3, "internal/blob": 3, "internal/serve": 3,
 	"internal/app": 4, "internal/demo": 4,
 	"cmd":  5,
