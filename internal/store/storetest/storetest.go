@@ -45,6 +45,7 @@ func Run(t *testing.T, open Pair) {
 		{"QueueMark", queueMark},
 		{"Settings", downloadSettings},
 		{"SettingsRace", downloadSettingsRace},
+		{"Journal", journal},
 		{"Cancelled", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
