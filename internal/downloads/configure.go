@@ -109,13 +109,10 @@ func (s *Service) turnWindows(now clock.Mono) {
 			s.machine.SetWindow(now, c, true, false, nil)
 			continue
 		}
-		var changes []clock.Mono
-		for _, t := range w.Hours.Changes(wall, windowHorizon, windowChanges) {
-			changes = append(changes, now.Add(t.Sub(wall)))
-		}
+		open, outside, changes := w.state(now, wall)
 		if len(changes) > 0 {
 			s.windowsDue = min(s.windowsDue, changes[0])
 		}
-		s.machine.SetWindow(now, c, w.Hours.Open(wall), w.Outside > 0, changes)
+		s.machine.SetWindow(now, c, open, outside, changes)
 	}
 }

@@ -37,6 +37,8 @@ type Service struct {
 	queue       Queue
 	clock       clock.Clock
 
+	playing sync.Mutex // held while a dry run plays the queue: one at a time
+
 	mu      sync.Mutex // guards all below and keeps revisions in order; never held over the database
 	seen    Stored     // the newest record known here
 	record  api.DownloadSettings
@@ -192,7 +194,8 @@ func (s *Service) Change(ctx context.Context, actor identity.Principal, c api.Do
 	}
 	changes := differences(before.Effective, wire(next, c.Settings.Windows), c.Settings)
 	if c.DryRun {
-		return s.dryRun(ctx, before, next, c, changes)
+		before.Changes = changes
+		return s.dryRun(ctx, before, next, c)
 	}
 	fields := Fields(before.Settings, c.Settings)
 	if len(fields) > 0 || before.Problem != "" {

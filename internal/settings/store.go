@@ -6,6 +6,7 @@ import (
 
 	"github.com/roadstead/roadstead/internal/audit"
 	"github.com/roadstead/roadstead/internal/downloads"
+	"github.com/roadstead/roadstead/internal/forerun"
 )
 
 // Stored is the one record as the store keeps it.
@@ -34,8 +35,10 @@ type Store interface {
 	DownloadSettingsHistory(ctx context.Context, before int64, limit int) ([]Change, error)
 }
 
-// Queue runs on the settings; *downloads.Service is one.
+// Queue runs on the settings; *downloads.Service is one. Neither method blocks for long.
 type Queue interface {
-	// Configure applies settings at once, or refuses them as a whole. It does not block.
+	// Configure applies settings at once, or refuses them as a whole.
 	Configure(s downloads.Settings) error
+	// Snapshot is the queue as it stands, with at most so many of those who wait.
+	Snapshot(most int) forerun.Queue
 }
