@@ -141,14 +141,18 @@ func setSetting(record *api.DownloadSettings, key, value string) error {
 		fields[key] = settingValue(key, value)
 	}
 	if raw, err = json.Marshal(fields); err != nil {
-		return usagef("%s: %q is not a value", key, value)
+		return malformed(key, value)
 	}
 	var out api.DownloadSettings
 	if err := json.Unmarshal(raw, &out); err != nil {
-		return usagef("%s: %q is not of the allowed form; see \"roadctl settings --help\"", key, value)
+		return malformed(key, value)
 	}
 	*record = out
 	return nil
+}
+
+func malformed(key, value string) error {
+	return usagef("%s: %q is not of the allowed form; see \"roadctl settings --help\"", key, value)
 }
 
 // settingValue is the JSON of a value as people write it.
@@ -264,11 +268,16 @@ func (a *app) showSettingsChange(was, now api.DownloadSettingsState) error {
 	default:
 		a.say("revision %d runs", now.Revision)
 	}
-	err := show(a, now.Changes, []string{"SETTING", "BEFORE", "AFTER", "NOTE"}, func(c api.SettingChange) []string {
-		return []string{c.Field, c.From, c.To, c.Note}
-	})
-	if err != nil || now.Forecast == nil {
-		return err
+	if len(now.Changes) > 0 {
+		err := show(a, now.Changes, []string{"SETTING", "BEFORE", "AFTER", "NOTE"}, func(c api.SettingChange) []string {
+			return []string{c.Field, c.From, c.To, c.Note}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if now.Forecast == nil {
+		return nil
 	}
 	return a.showForecast(*now.Forecast)
 }
