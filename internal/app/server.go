@@ -34,7 +34,7 @@ func (a *App) openServer(ctx context.Context) (err error) {
 			Accounts: a.identity, Keys: a.identity, Grants: a.identity, Artifacts: a.artifacts, Links: a.artifacts,
 			Queue: a.downloads.Queue, Settings: a.settings, Bookings: a.downloads, Objects: a.artifacts,
 		},
-		Files:   files.New(a.cfg.Idle, a.artifacts, a.downloads, a.link),
+		Files:   files.New(a.downloads.Idle, a.artifacts, a.downloads, a.link),
 		Uploads: resumable,
 		Health:  a.health, Metrics: a.metrics, Log: a.options.Log,
 	})

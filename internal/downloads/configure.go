@@ -61,6 +61,13 @@ func (s Settings) Admission() string {
 	return api.AdmissionSessions
 }
 
+// Idle is the pause that frees a seat, as it is set now (D-2.8).
+func (s *Service) Idle() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conf.Policy.Idle
+}
+
 // Configure changes the settings of the running queue (D-9.3). Active sessions keep their seats; whoever is held open
 // asks again under the new settings, and leaves for per-request admission if those send it there (D-2.4).
 func (s *Service) Configure(next Settings) error {

@@ -99,7 +99,7 @@ func (h *Handlers) send(w http.ResponseWriter, r *http.Request, answer *delivery
 	ctx, over := pass.Context(r.Context())
 	defer over()
 	var err error
-	done, err = delivery.Send(w, r.WithContext(ctx), answer, flow, delivery.Options{Idle: h.idle, OnSent: pass.Sent})
+	done, err = delivery.Send(w, r.WithContext(ctx), answer, flow, delivery.Options{Idle: h.idle(), OnSent: pass.Sent})
 	return err
 }
 
