@@ -34,6 +34,8 @@ type Machine struct {
 	responses  int
 	sequence   uint32
 
+	ticked   clock.Mono // the last tick; 0 before the first
+	grace    clock.Mono // nobody is dropped before it
 	settle   clock.Mono // no seat is given before this instant
 	narrow   clock.Mono // until then as many are called as there are seats, so that the first really go first
 	widen    int        // extra marks while a seat stays free

@@ -16,6 +16,7 @@ const offersMost = 4096
 func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	m.effects = m.effects[:0]
 	m.agedNow = 0
+	m.wake(now)
 	m.idle(now, m.running)
 	m.idle(now, m.asides)
 	m.wheel.turn(&m.records, now, func(h uint32) { m.due(now, h) })
@@ -74,6 +75,9 @@ func (m *Machine) due(now clock.Mono, h uint32) {
 		if r.state == waiting {
 			m.age(now, h, r)
 		}
+		m.arm(now, h, r)
+	case now < m.grace && (r.state == waiting || r.state == paused):
+		r.deadline = m.grace
 		m.arm(now, h, r)
 	case r.state == waiting && r.held > 0:
 		r.deadline = now.Add(NoShowSlack)
