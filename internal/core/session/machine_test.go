@@ -160,6 +160,37 @@ func TestEveryPathReturnsToZero(t *testing.T) {
 			r.send(Event{Kind: Unhold, Key: key(2)})
 			r.done(2)
 		},
+		"aside and through": func(r *rig) {
+			r.aside(1)
+			r.want("a range more", r.ask(1, 1, class.Bulk), Serve)
+			r.send(Event{Kind: Finish, Key: key(1)})
+			r.done(1)
+			r.done(2)
+		},
+		"aside and cancelled": func(r *rig) {
+			r.aside(1)
+			r.send(Event{Kind: Cancel, Key: key(1)})
+			r.send(Event{Kind: Finish, Key: key(1)})
+			r.done(2)
+		},
+		"aside, idle and forgotten": func(r *rig) {
+			r.aside(1)
+			r.send(Event{Kind: Finish, Key: key(1)})
+			r.done(2)
+			r.pass(one.Idle + time.Second)
+			if c := r.m.Counts().Classes[class.Bulk]; c.Paused != 1 || c.Aside != 0 {
+				r.t.Errorf("idle aside: %+v, want it paused", c)
+			}
+			r.pass(KeepPaused + time.Minute)
+		},
+		"aside, idle and back in a seat": func(r *rig) {
+			r.aside(1)
+			r.done(2)
+			r.pass(one.Idle + time.Second)
+			r.send(Event{Kind: Finish, Key: key(1)})
+			r.want("back", r.ask(1, 1, class.Bulk), Serve)
+			r.done(1)
+		},
 	} {
 		r := newRig(t, one)
 		path(r)

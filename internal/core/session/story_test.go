@@ -56,6 +56,8 @@ type actor struct {
 	event Event
 	check clock.Mono
 	begun bool
+	rate  int64 // bytes per second that it takes
+	held  bool  // the governor holds it back all the time
 }
 
 // tell runs the commands of a script and gives it back with the answers of this run.
@@ -101,6 +103,10 @@ func (s *teller) command(w []string) []string {
 		n, _ := strconv.Atoi(strings.TrimSuffix(w[2], "MB"))
 		s.m.Apply(s.now, Event{Kind: Progress, Key: a.event.Key, Bytes: int64(n) * mega})
 		return nil
+	case "reads": // at so many kB per second; held: the governor gives it no more
+		n, _ := strconv.Atoi(strings.TrimSuffix(w[2], "kB"))
+		a.rate, a.held = int64(n)<<10, len(w) > 3
+		return nil
 	case "breaks":
 		return s.effects(s.m.Apply(s.now, Event{Kind: Finish, Key: a.event.Key}))
 	case "why":
@@ -137,6 +143,9 @@ func (s *teller) policy(w []string) []string {
 			p.Aging = s.span(v)
 		case "preempt":
 			p.Preempt = v == "on"
+		case "min":
+			n, _ = strconv.Atoi(strings.TrimSuffix(v, "kB"))
+			p.MinRate = int64(n) << 10
 		case "link":
 			p.LinkRate = int64(n) * mega
 		case "strategy":
@@ -171,7 +180,7 @@ func (s *teller) enter(name string, w []string) *actor {
 		owner = w[i+1]
 	}
 	size := int64(n) * mega
-	a := &actor{event: Event{
+	a := &actor{rate: mega / 32, event: Event{
 		Kind: Request, Key: nameKey("download " + name), Principal: nameKey(owner), Class: c, Size: size, To: size,
 		Identified: !slices.Contains(w, "tool"),
 	}}
@@ -225,7 +234,7 @@ func (s *teller) ask(name string, a *actor) []string {
 
 // effects says what happened to whom.
 func (s *teller) effects(all []Effect) (lines []string) {
-	words := map[EffectKind]string{Started: "starts", Finished: "is through", Paused: "is paused", NoShow: "did not show up", Forgot: "is forgotten", Yielded: "yields its seat"}
+	words := map[EffectKind]string{Started: "starts", Finished: "is through", Paused: "is paused", NoShow: "did not show up", Forgot: "is forgotten", Yielded: "yields its seat", MovedAside: "moves aside"}
 	for _, f := range all {
 		if w := words[f.Kind]; w != "" {
 			lines = append(lines, s.say("%s %s", s.names[f.Key], w))
@@ -241,7 +250,11 @@ func (s *teller) wait(d time.Duration) (lines []string) {
 		for _, n := range s.order {
 			a := s.cast[n]
 			if a.begun {
-				s.m.Apply(s.now, Event{Kind: Progress, Key: a.event.Key, Bytes: mega / 64})
+				e := Event{Kind: Progress, Key: a.event.Key, Bytes: a.rate / 2}
+				if a.held {
+					e.Paced = TickEvery
+				}
+				lines = append(lines, s.effects(slices.Clone(s.m.Apply(s.now, e)))...)
 			}
 		}
 		effects, _ := s.m.Tick(s.now)
