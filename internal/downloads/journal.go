@@ -2,6 +2,7 @@ package downloads
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -209,6 +210,9 @@ func (j *journal) count(s *Service, now clock.Mono) {
 
 // judgeJournal notes how a transaction went. Downloads go on without the database; only a restart would miss it.
 func (s *Service) judgeJournal(now clock.Mono, err error) {
+	if errors.Is(err, context.Canceled) {
+		return // the service ends; the batch is written once more
+	}
 	j := s.journal
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,9 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/roadstead/roadstead/internal/class"
@@ -16,21 +13,14 @@ import (
 	"github.com/roadstead/roadstead/internal/downloads"
 )
 
-// journalChunk is how many rows one statement writes: few enough for the parameters of either engine.
-const journalChunk = 64
-
 // SaveJournal is downloads.Journal's.
 func (s *Store) SaveJournal(ctx context.Context, b downloads.Batch) error {
 	return s.update(ctx, "writing the journal of downloads", func(tx *sql.Tx) error {
-		for rows := range slices.Chunk(b.Places, journalChunk) {
-			if err := savePlaces(ctx, tx, rows); err != nil {
-				return err
-			}
+		if err := s.savePlaces(ctx, tx, b.Places); err != nil {
+			return err
 		}
-		for rows := range slices.Chunk(b.Bookings, journalChunk) {
-			if err := saveBookings(ctx, tx, rows); err != nil {
-				return err
-			}
+		if err := s.saveBookings(ctx, tx, b.Bookings); err != nil {
+			return err
 		}
 		_, err := exec(ctx, tx, `
 			INSERT INTO download_journal_mark (id, alive) VALUES (1, $1)
@@ -39,54 +29,57 @@ func (s *Store) SaveJournal(ctx context.Context, b downloads.Batch) error {
 	})
 }
 
-func savePlaces(ctx context.Context, tx *sql.Tx, rows []downloads.Place) error {
-	args := make([]any, 0, len(rows)*14)
-	for i := range rows {
-		r := &rows[i]
-		spans, err := json.Marshal(r.Spans)
-		if err != nil {
-			return err
+func (s *Store) savePlaces(ctx context.Context, tx *sql.Tx, places []downloads.Place) error {
+	rows := make([][14]any, len(places))
+	for i := range places {
+		p := &places[i]
+		rows[i] = [14]any{
+			hex.EncodeToString(p.Key[:]), hex.EncodeToString(p.Principal[:]), p.State, p.Class, digit(p.Identified), digit(p.TailOnly), digit(p.Begun),
+			millis(p.ArrivedAt), p.Sequence, p.Size, p.Left, p.Start, p.Spans, millis(p.EndsAt),
 		}
-		args = append(args, hex.EncodeToString(r.Key[:]), hex.EncodeToString(r.Principal[:]), int64(r.State), int64(r.Class),
-			r.Identified, r.TailOnly, r.Begun, millis(r.ArrivedAt), int64(r.Sequence), r.Size, r.Left, r.Start, string(spans), millis(r.EndsAt))
 	}
-	_, err := exec(ctx, tx, `
+	return s.saveRows(ctx, tx, rows, len(rows), `
 		INSERT INTO download_journal (id, principal, state, class, identified, tail_only, begun, arrival, sequence, size, wanted, start, spans, until)
-		VALUES `+tuples(len(rows), 14)+`
+		SELECT value ->> 0, value ->> 1, CAST(value ->> 2 AS BIGINT), CAST(value ->> 3 AS BIGINT), CAST(value ->> 4 AS BOOLEAN),
+			CAST(value ->> 5 AS BOOLEAN), CAST(value ->> 6 AS BOOLEAN), CAST(value ->> 7 AS BIGINT), CAST(value ->> 8 AS BIGINT),
+			CAST(value ->> 9 AS BIGINT), CAST(value ->> 10 AS BIGINT), CAST(value ->> 11 AS BIGINT), COALESCE(value ->> 12, 'null'),
+			CAST(value ->> 13 AS BIGINT)
+		FROM `+s.engine.elements+` WHERE true
 		ON CONFLICT (id) DO UPDATE SET
 			principal = excluded.principal, state = excluded.state, class = excluded.class, identified = excluded.identified,
 			tail_only = excluded.tail_only, begun = excluded.begun, arrival = excluded.arrival, sequence = excluded.sequence,
-			size = excluded.size, wanted = excluded.wanted, start = excluded.start, spans = excluded.spans, until = excluded.until`, args...)
+			size = excluded.size, wanted = excluded.wanted, start = excluded.start, spans = excluded.spans, until = excluded.until`)
+}
+
+func (s *Store) saveBookings(ctx context.Context, tx *sql.Tx, bookings []downloads.BookingRow) error {
+	rows := make([][3]any, len(bookings))
+	for i, b := range bookings {
+		rows[i] = [3]any{hex.EncodeToString(b.Key[:]), b.Body, millis(b.EndsAt)}
+	}
+	return s.saveRows(ctx, tx, rows, len(rows), `
+		INSERT INTO download_bookings (id, body, until)
+		SELECT value ->> 0, value ->> 1, CAST(value ->> 2 AS BIGINT) FROM `+s.engine.elements+` WHERE true
+		ON CONFLICT (id) DO UPDATE SET body = excluded.body, until = excluded.until`)
+}
+
+// saveRows hands all rows over as one JSON array: one statement and one turn to the database, however many there are.
+func (s *Store) saveRows(ctx context.Context, tx *sql.Tx, rows any, n int, query string) error {
+	if n == 0 {
+		return nil
+	}
+	text, err := json.Marshal(rows)
+	if err == nil {
+		_, err = exec(ctx, tx, query, string(text))
+	}
 	return err
 }
 
-func saveBookings(ctx context.Context, tx *sql.Tx, rows []downloads.BookingRow) error {
-	args := make([]any, 0, len(rows)*3)
-	for _, r := range rows {
-		args = append(args, hex.EncodeToString(r.Key[:]), r.Body, millis(r.EndsAt))
+// digit is a boolean that both engines cast alike.
+func digit(b bool) int {
+	if b {
+		return 1
 	}
-	_, err := exec(ctx, tx, `
-		INSERT INTO download_bookings (id, body, until) VALUES `+tuples(len(rows), 3)+`
-		ON CONFLICT (id) DO UPDATE SET body = excluded.body, until = excluded.until`, args...)
-	return err
-}
-
-// tuples is a VALUES list of numbered parameters.
-func tuples(rows, columns int) string {
-	var b strings.Builder
-	for i := range rows * columns {
-		switch {
-		case i == 0:
-			b.WriteByte('(')
-		case i%columns == 0:
-			b.WriteString("), (")
-		default:
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "$%d", i+1)
-	}
-	b.WriteByte(')')
-	return b.String()
+	return 0
 }
 
 // LoadJournal is downloads.Journal's.
