@@ -6,9 +6,11 @@ import (
 	"math/rand/v2"
 
 	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/core/session"
 	"github.com/roadstead/roadstead/internal/downloads"
+	"github.com/roadstead/roadstead/internal/governor"
 	"github.com/roadstead/roadstead/internal/settings"
 	"github.com/roadstead/roadstead/internal/store"
 	"github.com/roadstead/roadstead/internal/ticket"
@@ -24,12 +26,30 @@ func (a *App) openDownloads(ctx context.Context, clk clock.Clock) error {
 	if a.downloads, err = downloads.New(ctx, conf, clk, a.store, ticket.New(key)); err != nil {
 		return err
 	}
-	a.settings, err = settings.New(settings.Config{Environment: conf.Settings, NewID: store.NewID, Log: a.options.Log}, a.store, a.downloads, clk)
+	a.settings, err = settings.New(settings.Config{Environment: conf.Settings, NewID: store.NewID, Log: a.options.Log}, a.store, steered{a.downloads, a.link}, clk)
 	if err == nil {
 		a.settings.Load(ctx) // what keeps the record from running does not keep the server from it (D-9.3)
 		err = a.downloads.Resume(ctx, a.store)
 	}
 	return err
+}
+
+// steered is the queue together with the link, whose shares outside the hours of classes are settings too (D-5.2).
+type steered struct {
+	*downloads.Service
+	link *governor.Governor
+}
+
+// Configure implements settings.Queue.
+func (s steered) Configure(next downloads.Settings) error {
+	if err := s.Service.Configure(next); err != nil {
+		return err
+	}
+	var outside [class.Count]float64
+	for c, w := range next.Windows {
+		outside[c] = w.Outside
+	}
+	return s.link.SetOutside(outside)
 }
 
 // downloads is the queue's part of the configuration.

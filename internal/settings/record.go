@@ -188,6 +188,9 @@ func overlayWindows(s *downloads.Settings, windows map[string]api.ClassWindow) e
 			}
 			rules = append(rules, rule)
 		}
+		if w.OutsideShare > 0 && w.OutsideShare < 1 && s.Policy.LinkRate == 0 {
+			return fault.Invalid(field+".outsideShare", "needs the bandwidth of the link to be a share of: set it in the server's environment, or give 0 or 1")
+		}
 		hours := window.New(zone, rules...)
 		s.Windows[c] = downloads.Window{Hours: &hours, Outside: w.OutsideShare}
 	}

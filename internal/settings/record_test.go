@@ -15,7 +15,11 @@ import (
 )
 
 // environment is a server of 16 seats, a reserve of one and a share of four.
-func environment() downloads.Settings { return downloads.Default(16).Settings }
+func environment() downloads.Settings {
+	s := downloads.Default(16).Settings
+	s.Policy.LinkRate = 100 << 20
+	return s
+}
 
 // Each field lies over the environment by itself; what is not given stays (D-9.1).
 func TestOverlay(t *testing.T) {
@@ -105,6 +109,24 @@ func TestOverlayWindows(t *testing.T) {
 	w := s.Windows[class.Bulk]
 	if !w.Hours.Open(monday) || w.Hours.Open(monday.Add(-time.Hour)) || w.Outside != 0.25 || s.Windows[class.Release].Hours != nil {
 		t.Errorf("window %+v", w)
+	}
+}
+
+// A share of a link whose bandwidth nobody told would be no bound (D-5.2).
+func TestOutsideShareNeedsBandwidth(t *testing.T) {
+	unbounded := environment()
+	unbounded.Policy.LinkRate = 0
+	for share, want := range map[string]bool{"0": true, "0.5": false, "1": true} {
+		r, err := Parse(`{"windows":{"bulk":{"zone":"UTC","open":[{"from":"22:00","to":"06:00"}],"outsideShare":` + share + `}}}`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Overlay(unbounded, r); (err == nil) != want {
+			t.Errorf("share %s without bandwidth: %v", share, err)
+		}
+		if _, err := Overlay(environment(), r); err != nil {
+			t.Errorf("share %s with bandwidth: %v", share, err)
+		}
 	}
 }
 
