@@ -16,7 +16,7 @@ const (
 	enough     = 20 // fewer say less than the theory
 
 	// censored makes up for what the last starts don't show: those that are late have not started yet.
-	censored = 0.015
+	censored = 0.02
 )
 
 // Spread is how far around a point a start lies, in widths.
