@@ -6,9 +6,7 @@ import (
 
 	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/class"
-	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/core/session"
-	"github.com/roadstead/roadstead/internal/core/window"
 	"github.com/roadstead/roadstead/internal/fault"
 )
 
@@ -18,12 +16,6 @@ type Settings struct {
 	Shared          bool  // no queue: every object is admitted per request, the link split evenly (D-3.3)
 	SessionMinBytes int64 // larger objects are sessions; others take the per-request queue (D-2.5)
 	Windows         [class.Count]Window
-}
-
-// Window is when a class may start (D-5.2). The zero value is always open.
-type Window struct {
-	Hours   *window.Window
-	Outside float64 // share of the bandwidth outside the hours; 0: starts only inside
 }
 
 // Validate names the first field that cannot work.
@@ -81,7 +73,7 @@ func (s *Service) Configure(next Settings) error {
 		return err
 	}
 	s.conf.Settings = next
-	s.turnWindows(now)
+	s.turnWindows(now, s.clock.Wall())
 	for k := range s.held {
 		s.wake(k)
 	}
@@ -96,30 +88,4 @@ var errElsewhere = errors.New("admitted elsewhere now")
 // settings became meanwhile (D-3). The caller holds the lock.
 func (s *Service) perRequest(e session.Event) bool {
 	return (s.conf.Shared || e.Size <= s.conf.SessionMinBytes) && !s.machine.Active(e.Key)
-}
-
-// The future of windows that the machine is told: as far as estimates see, and looked at again every minute, because
-// hours follow the wall clock and that may be set (D-5.2).
-const (
-	windowHorizon = 8 * 24 * time.Hour
-	windowChanges = 64
-	windowLook    = time.Minute
-)
-
-// turnWindows tells the machine which classes are open, and when that will change. The caller holds the lock.
-func (s *Service) turnWindows(now clock.Mono) {
-	wall := s.clock.Wall()
-	s.windowsDue = now.Add(windowLook)
-	for _, c := range class.All() {
-		w := s.conf.Windows[c]
-		if w.Hours == nil {
-			s.machine.SetWindow(now, c, true, false, nil)
-			continue
-		}
-		open, outside, changes := w.state(now, wall)
-		if len(changes) > 0 {
-			s.windowsDue = min(s.windowsDue, changes[0])
-		}
-		s.machine.SetWindow(now, c, open, outside, changes)
-	}
 }

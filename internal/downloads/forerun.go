@@ -30,11 +30,3 @@ func (s Settings) Rules(now clock.Mono, wall time.Time) forerun.Rules {
 	}
 	return r
 }
-
-// state is what the machine is told of a window, at an instant that is wall on the wall.
-func (w Window) state(at clock.Mono, wall time.Time) (open, outside bool, changes []clock.Mono) {
-	for _, t := range w.Hours.Changes(wall, windowHorizon, windowChanges) {
-		changes = append(changes, at.Add(t.Sub(wall)))
-	}
-	return w.Hours.Open(wall), w.Outside > 0, changes
-}

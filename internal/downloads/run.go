@@ -38,8 +38,8 @@ func (s *Service) tick() (next time.Duration, waiting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	began := s.clock.Now()
-	if began >= s.windowsDue {
-		s.turnWindows(began)
+	if wall := s.clock.Wall(); s.hours.turns(began, wall) {
+		s.turnWindows(began, wall)
 	}
 	effects, next := s.machine.Tick(began)
 	for _, f := range effects {

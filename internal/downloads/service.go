@@ -23,20 +23,20 @@ type Service struct {
 	small  *small
 	meters *meters
 
-	mu         sync.Mutex // guards all below; held for microseconds, never over I/O
-	machine    *session.Machine
-	held       map[session.Key][]*hold // requests held open
-	holding    int                     // of tools without an id
-	atDoor     int                     // of called clients with one
-	passes     int                     // open
-	draining   bool
-	lastTick   time.Duration
-	windowsDue clock.Mono    // when the windows are looked at again
-	ticked     chan struct{} // closed at the next tick
-	bookings   bookings
-	open       map[session.Key]map[*Pass]context.CancelCauseFunc // responses that a cancellation ends
-	journal    *journal                                          // nil: none
-	alone      chan struct{}                                     // closed when draining begins: every hold ends
+	mu       sync.Mutex // guards all below; held for microseconds, never over I/O
+	machine  *session.Machine
+	held     map[session.Key][]*hold // requests held open
+	holding  int                     // of tools without an id
+	atDoor   int                     // of called clients with one
+	passes   int                     // open
+	draining bool
+	lastTick time.Duration
+	hours    hours
+	ticked   chan struct{} // closed at the next tick
+	bookings bookings
+	open     map[session.Key]map[*Pass]context.CancelCauseFunc // responses that a cancellation ends
+	journal  *journal                                          // nil: none
+	alone    chan struct{}                                     // closed when draining begins: every hold ends
 }
 
 // hold is one request held open; wake is closed when it should ask again.
@@ -72,7 +72,7 @@ func New(ctx context.Context, conf Config, clk clock.Clock, state State, signer 
 		held: map[session.Key][]*hold{}, alone: make(chan struct{}), ticked: make(chan struct{}), bookings: newBookings(),
 		open: map[session.Key]map[*Pass]context.CancelCauseFunc{},
 	}
-	s.turnWindows(now)
+	s.turnWindows(now, clk.Wall())
 	return s, nil
 }
 
