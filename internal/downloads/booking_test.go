@@ -60,14 +60,14 @@ func TestBookingIsTheSession(t *testing.T) {
 		if w.Wait.Position != 1 {
 			t.Errorf("the GET is another session: %+v", w.Wait)
 		}
-		first.Sent(size)
+		first.Sent(size, 0)
 		first.Close(0, size, true)
 		<-time.After(time.Second)
 		if b, err := s.Booked(ctx, person("bob"), "b", ""); err != nil || b.State != api.BookingActive {
 			t.Fatalf("its turn came: %+v, %v", b, err)
 		}
 		pass := mustServe(t, s, ctx, whole("bob", "b"))
-		pass.Sent(size)
+		pass.Sent(size, 0)
 		pass.Close(0, size, true)
 		if b, err := s.Booked(ctx, person("bob"), "b", ""); err != nil || b.State != api.BookingFinished {
 			t.Errorf("delivered: %+v, %v", b, err)

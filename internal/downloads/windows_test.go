@@ -11,6 +11,7 @@ import (
 	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/core/window"
+	"github.com/roadstead/roadstead/internal/governor"
 	"github.com/roadstead/roadstead/internal/ticket"
 )
 
@@ -96,7 +97,9 @@ func TestWindowsOnANightOfSevenHours(t *testing.T) {
 		until(t, "2000-03-26T03:59:55Z")
 		inside := mustServe(t, s, ctx, bulk("b"))
 		until(t, "2000-03-26T04:00:00Z")
-		inside.Sent(1)
+		if l := inside.Sent(1, 0); l.Outside {
+			t.Errorf("who began inside is on the lane %+v after the close", l)
+		}
 		mustWait(t, s, ctx, bulk("c"))
 		mustServe(t, s, ctx, bulk("b")).Close(0, size, true)
 		inside.Close(0, 0, false)
@@ -124,5 +127,21 @@ func TestWindowsFollowTheWallClock(t *testing.T) {
 		}
 		<-time.After(time.Second)
 		mustServe(t, s, ctx, bulk("b")).Close(0, size, true)
+	})
+}
+
+// With an outside share a class starts outside its hours too, on that share, until the window opens (D-5.2).
+func TestOutsideShareUntilTheWindowOpens(t *testing.T) {
+	windowed(t, "2000-02-01T20:59:30Z", 0.1, func(ctx context.Context, s *Service, _ *setClock) {
+		p := mustServe(t, s, ctx, bulk("a"))
+		defer p.Close(0, 0, false)
+		outside := governor.Lane{Outside: true, Class: class.Bulk}
+		if p.Lane() != outside || p.Sent(1, 0) != outside {
+			t.Errorf("begins on the lane %+v, want the outside share", p.Lane())
+		}
+		until(t, "2000-02-01T21:00:00Z")
+		if l := p.Sent(1, 0); l.Outside {
+			t.Errorf("still on the lane %+v inside the window", l)
+		}
 	})
 }

@@ -96,10 +96,12 @@ func (h *Handlers) send(w http.ResponseWriter, r *http.Request, answer *delivery
 		pass.Close(done.From, done.To, done.Whole)
 	}()
 	pass.Header(w.Header())
+	flow.Steer(pass.Lane())
+	sent := func(n int64) { flow.Steer(pass.Sent(n, flow.Paced())) }
 	ctx, over := pass.Context(r.Context())
 	defer over()
 	var err error
-	done, err = delivery.Send(w, r.WithContext(ctx), answer, flow, delivery.Options{Idle: h.idle(), OnSent: pass.Sent})
+	done, err = delivery.Send(w, r.WithContext(ctx), answer, flow, delivery.Options{Idle: h.idle(), OnSent: sent})
 	return err
 }
 
