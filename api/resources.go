@@ -115,6 +115,7 @@ type QueueClass struct {
 	Weight          int     `json:"weight"`
 	Waiting         int     `json:"waiting"`
 	Active          int     `json:"active"`
+	Aside           int     `json:"aside" doc:"Slow readers served without a seat."`
 	Paused          int     `json:"paused"`
 	Held            int     `json:"held" doc:"Requests without an id that the server holds open."`
 	WaitingBytes    int64   `json:"waitingBytes"`

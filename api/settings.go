@@ -29,6 +29,7 @@ type DownloadSettings struct {
 	Preempt          *bool                  `json:"preempt,omitempty" doc:"A seat may be taken back between two ranges."`
 	RangesPerSession *int                   `json:"rangesPerSession,omitempty" doc:"Responses of one download at once."`
 	Windows          map[string]ClassWindow `json:"windows,omitempty" doc:"Hours in which a class may start, by class; a class that is not named is always open."`
+	MinRate          *int64                 `json:"minRate,omitempty" doc:"Bytes per second that a seat asks of its reader; a slower one moves aside while others wait. 0: none."`
 	PollBudget       *int                   `json:"pollBudget,omitempty" doc:"Polls a second that all who wait are told to make together. 0: no such bound."`
 }
 

@@ -28,6 +28,7 @@ server's environment; what you reset follows the environment again.
   rangesPerSession  responses of one download at once
   windows           JSON, for example
                     {"bulk":{"zone":"Europe/Berlin","open":[{"days":["fri"],"from":"22:00","to":"06:00"}]}}
+  minRate           bytes a second a seat asks of its reader; a slower one moves aside; 0: none
   pollBudget        polls a second of all who wait; 0: no such bound`
 
 func settingsCommand(a *app) *cobra.Command {
@@ -173,7 +174,7 @@ func settingValue(key, value string) json.RawMessage {
 // settingKeys are the settings there are, in the order they are shown.
 func settingKeys() []string {
 	return []string{"strategy", "sessions", "reserve", "perPrincipal", "weights", "sessionMinBytes", "idleSeconds", "agingMinutes",
-		"preempt", "rangesPerSession", "windows", "pollBudget"}
+		"preempt", "rangesPerSession", "windows", "minRate", "pollBudget"}
 }
 
 // settingRow is one setting as it runs.
@@ -285,6 +286,10 @@ func (a *app) showSettingsChange(was, now api.DownloadSettingsState) error {
 func (a *app) showForecast(f api.SettingsForecast) error {
 	if !f.Known {
 		_, err := fmt.Fprintln(a.out, "\nno forecast: "+printable(f.Reason))
+		return err
+	}
+	if f.Sessions == 0 {
+		_, err := fmt.Fprintln(a.out, "\nnobody waits, so nobody would start sooner or later")
 		return err
 	}
 	seconds := func(s float64) string { return span(time.Duration(s * float64(time.Second))) }

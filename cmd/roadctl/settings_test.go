@@ -17,7 +17,7 @@ func full(seats int) api.DownloadSettings {
 	return api.DownloadSettings{
 		Strategy: whole("ordered"), Sessions: whole(seats), Reserve: whole(1), PerPrincipal: whole(min(4, seats)),
 		Weights: &api.ClassWeights{Interactive: 8, Release: 4, Bulk: 2, Background: 1}, SessionMinBytes: whole(int64(16 << 20)), IdleSeconds: whole(30),
-		AgingMinutes: whole(60), Preempt: whole(true), RangesPerSession: whole(4), PollBudget: whole(0),
+		AgingMinutes: whole(60), Preempt: whole(true), RangesPerSession: whole(4), MinRate: whole(int64(0)), PollBudget: whole(0),
 	}
 }
 
@@ -40,6 +40,8 @@ func TestSettingsOutput(t *testing.T) {
 	}
 	blind := dry
 	blind.Forecast = &api.SettingsForecast{Reason: "the rate of the link is not known yet"}
+	idle := dry
+	idle.Forecast = &api.SettingsForecast{Known: true}
 	broken := state()
 	broken.Running, broken.Effective, broken.Problem, broken.Admission = 0, full(16), "it does not fit", "per-request"
 	broken.Settings.Reserve = whole(7)
@@ -62,6 +64,7 @@ func TestSettingsOutput(t *testing.T) {
 			"40 waiting", "nobody waits after 10 min -> 9 min, the last byte is sent after 11 min -> 10 min", "5 min -> 3 min 20 s", "3      37\n"},
 			stderr: []string{"nothing was stored", "7 more wait"}},
 		{args: "settings reset --dry-run", serve: inTurn(answer(state()), answer(blind)), stdout: []string{"no forecast: the rate of the link is not known yet\n"}},
+		{args: "settings reset --dry-run", serve: inTurn(answer(state()), answer(idle)), stdout: []string{"nobody waits"}},
 		{args: "settings set sessions=2", serve: inTurn(answer(state()), answer(state())), stderr: []string{"nothing to change; revision 3 stays"}},
 		{args: "settings history", serve: answer(history), stdout: []string{"2         12:00 (0 s ago)  anna  sessions=2 strategy reset\n"}},
 		{args: "settings set sessions=1", serve: inTurn(answer(state()), refuse(409, api.Problem{Code: "revision_mismatch", Message: "now at revision 4"})), code: 6,

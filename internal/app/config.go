@@ -38,6 +38,7 @@ type Config struct {
 	Strategy                 string              // ordered, smallest-first or shared (D-3)
 	Aging                    time.Duration       // waiting this long raises a session (D-3.1); 0 never
 	Preempt                  bool                // a seat may be taken back between two ranges (D-4.5)
+	MinRate                  int64               // bytes per second that a seat asks of its reader; 0 means none
 	PollBudget               int                 // polls per second of all who wait together (D-6.2); 0 means no such bound
 	Bandwidth                int64               // bytes per second in all; 0 means no ceiling (D-12.2)
 	BandwidthPerPrincipal    int64               // bytes per second of one principal; 0 means no ceiling
@@ -91,6 +92,9 @@ func (c Config) Validate() error {
 	}
 	if c.BandwidthPerPrincipal > 0 && c.Bandwidth > 0 && c.BandwidthPerPrincipal > c.Bandwidth {
 		return fault.Invalid(envOf("bandwidthPerPrincipal"), "must not exceed %s (%d), is %d", envOf("bandwidth"), c.Bandwidth, c.BandwidthPerPrincipal)
+	}
+	if c.Bandwidth > 0 && c.MinRate > c.Bandwidth {
+		return fault.Invalid(envOf("downloadMinRate"), "must not exceed %s (%d), is %d", envOf("bandwidth"), c.Bandwidth, c.MinRate)
 	}
 	for key, rate := range map[string]int64{"bandwidth": c.Bandwidth, "bandwidthPerPrincipal": c.BandwidthPerPrincipal} {
 		if rate > 0 && rate < governor.MinRate {

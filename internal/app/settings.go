@@ -67,6 +67,7 @@ func Settings() []Setting {
 		{Key: "downloadStrategy", Usage: "who starts next: ordered, smallest-first, or shared for no queue at all", set: setStrategy, get: func(c *Config) string { return c.Strategy }},
 		{Key: "downloadAgingMinutes", Usage: "waiting this long raises a download, once per as long again; 0: never", set: setAging, get: func(c *Config) string { return strconv.Itoa(int(c.Aging / time.Minute)) }},
 		{Key: "downloadPreempt", Usage: "a seat may be taken back between two ranges: true or false", set: setPreempt, get: func(c *Config) string { return strconv.FormatBool(c.Preempt) }},
+		size("downloadMinRate", "bytes per second that a seat asks of its reader; a slower one moves aside while others wait; 0: none", 0, 1<<40, func(c *Config) *int64 { return &c.MinRate }),
 		number("downloadPollBudget", "polls a second that all who wait are told to make together; 0: no such bound", 0, 1<<20, func(c *Config) *int { return &c.PollBudget }),
 		size("bandwidth", "bytes per second in all; 0: no ceiling", 0, 1<<40, func(c *Config) *int64 { return &c.Bandwidth }),
 		size("bandwidthPerPrincipal", "bytes per second of one principal; 0: no ceiling", 0, 1<<40, func(c *Config) *int64 { return &c.BandwidthPerPrincipal }),

@@ -108,7 +108,7 @@ func (s *Service) Queue() api.Queue {
 		waiting += n.Waiting
 		q.SeatsInUse += n.Active
 		row := api.QueueClass{
-			Class: class.Class(i).String(), Weight: int(p.Weights[i]), Waiting: n.Waiting, Active: n.Active, Paused: n.Paused,
+			Class: class.Class(i).String(), Weight: int(p.Weights[i]), Waiting: n.Waiting, Active: n.Active, Aside: n.Aside, Paused: n.Paused,
 			Held: n.Held, WaitingBytes: n.WaitingBytes,
 		}
 		if n.Waiting > 0 {

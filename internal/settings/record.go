@@ -131,6 +131,9 @@ func Overlay(environment downloads.Settings, r api.DownloadSettings) (downloads.
 	if r.SessionMinBytes != nil {
 		s.SessionMinBytes = *r.SessionMinBytes
 	}
+	if r.MinRate != nil {
+		p.MinRate = *r.MinRate
+	}
 	if err := overlayWindows(&s, r.Windows); err != nil {
 		return s, err
 	}
@@ -205,6 +208,6 @@ func wire(s downloads.Settings, windows map[string]api.ClassWindow) api.Download
 		Strategy: &strategy, Sessions: &p.Sessions, Reserve: &p.Reserve, PerPrincipal: &p.PerPrincipal,
 		Weights:         &api.ClassWeights{Interactive: p.Weights[0], Release: p.Weights[1], Bulk: p.Weights[2], Background: p.Weights[3]},
 		SessionMinBytes: &s.SessionMinBytes, IdleSeconds: &idle, AgingMinutes: &aging, Preempt: &p.Preempt,
-		RangesPerSession: &p.RangesPerSession, Windows: windows, PollBudget: &p.PollBudget,
+		RangesPerSession: &p.RangesPerSession, Windows: windows, MinRate: &p.MinRate, PollBudget: &p.PollBudget,
 	}
 }

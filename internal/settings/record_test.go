@@ -33,8 +33,9 @@ func TestOverlay(t *testing.T) {
 		{`{"strategy":"shared"}`, func(s *downloads.Settings) { s.Shared = true }},
 		{`{"reserve":0,"perPrincipal":9}`, func(s *downloads.Settings) { s.Policy.Reserve, s.Policy.PerPrincipal = 0, 9 }},
 		{`{"weights":{"interactive":1,"release":2,"bulk":3,"background":4}}`, func(s *downloads.Settings) { s.Policy.Weights = [class.Count]uint32{1, 2, 3, 4} }},
-		{`{"sessionMinBytes":0,"agingMinutes":0,"preempt":false,"rangesPerSession":8,"pollBudget":50}`, func(s *downloads.Settings) {
+		{`{"sessionMinBytes":0,"agingMinutes":0,"preempt":false,"rangesPerSession":8,"minRate":40000,"pollBudget":50}`, func(s *downloads.Settings) {
 			s.SessionMinBytes, s.Policy.Aging, s.Policy.Preempt, s.Policy.RangesPerSession, s.Policy.PollBudget = 0, 0, false, 8, 50
+			s.Policy.MinRate = 40000
 		}},
 		// Fewer seats lower what does not fit; more raise nothing (D-9.2).
 		{`{"sessions":1}`, func(s *downloads.Settings) { s.Policy.Sessions, s.Policy.Reserve, s.Policy.PerPrincipal = 1, 0, 1 }},
@@ -76,6 +77,7 @@ func TestOverlayRefuses(t *testing.T) {
 		`{"agingMinutes":43201}`:                "agingMinutes",
 		`{"rangesPerSession":65}`:               "rangesPerSession",
 		`{"pollBudget":-1}`:                     "pollBudget",
+		`{"minRate":-1}`:                        "minRate",
 		`{"windows":{"people":{}}}`:             "windows.people",
 		`{"windows":{"bulk":{"zone":"Mars"}}}`:  "windows.bulk.zone",
 		`{"windows":{"bulk":{"zone":"Local"}}}`: "windows.bulk.zone",
