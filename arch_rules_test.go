@@ -198,7 +198,7 @@ func checkNarrow(p *pkg) (bad []string) {
 			bad = append(bad, fmt.Sprintf("%s: api is the wire contract and imports the standard library only, not %s", at, target))
 		case within(p.room, "sdk") && (external(target) || own && !within(room, "api") && !within(room, "sdk")):
 			bad = append(bad, fmt.Sprintf("%s: sdk imports api and the standard library only, not %s: whoever embeds it gets nothing else", at, target))
-		case (within(p.room, "internal/sim") || within(p.room, "internal/plan")) && own && (level > 1 || within(room, "api") || within(room, "sdk")) && !within(room, p.room):
+		case (within(p.room, "internal/sim") || within(p.room, "internal/forerun") || within(p.room, "internal/plan")) && own && (level > 1 || within(room, "api") || within(room, "sdk")) && !within(room, p.room):
 			bad = append(bad, fmt.Sprintf("%s: %s runs on strata 0 and 1 only, not %s: if it needs a service, the core is not pure", at, p.room, room))
 		}
 	})

@@ -159,6 +159,9 @@ func playRestart(ctx context.Context, b *bench, s scenario) error {
 	return nil
 }
 
+// arrivalsApart keeps arrivals apart: tickets tell them by the millisecond.
+const arrivalsApart = 10 * time.Millisecond
+
 // untilKilled lets the callers arrive one after the other and kills the server when as many are done as there are
 // seats, and the next ones are under way.
 func untilKilled(ctx context.Context, srv *server, s scenario, all []*caller) error {
@@ -196,6 +199,7 @@ func untilKilled(ctx context.Context, srv *server, s scenario, all []*caller) er
 			}
 			continue
 		}
+		time.Sleep(arrivalsApart)
 		again, err := c.ask(ctx, func() {})
 		if err != nil {
 			return err

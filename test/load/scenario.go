@@ -34,9 +34,9 @@ func scenarios(scale string) ([]scenario, error) {
 		}, nil
 	case "ci":
 		return []scenario{
-			{"governor", 64, 6, 10, 4, 20e6, 40e6, playGovernor},
-			{"netns", 64, 6, 10, 4, 20e6, 40e6, playNamespace},
-			{"seats2", 30, 4, 10, 2, 20e6, 40e6, playGovernor},
+			{"governor", 64, 6, 10, 4, 18e6, 40e6, playGovernor},
+			{"netns", 64, 6, 10, 4, 18e6, 40e6, playNamespace},
+			{"seats2", 32, 4, 10, 2, 25e6, 40e6, playGovernor},
 			{"restart", 20, 0, 20, 1, 20e6, 40e6, playRestart},
 		}, nil
 	}

@@ -476,3 +476,18 @@ func TestReplay(t *testing.T) {
 		}
 	}
 }
+
+// A second that caught up with a late one is no rate; a rate that is set holds, and without one the peak does (D-6.1).
+func TestRateOfEstimates(t *testing.T) {
+	for configured, want := range map[int64]int64{0: 20 * mega, 10 * mega: 10 * mega} {
+		p := Default(1)
+		p.LinkRate = configured
+		r := newRig(t, p)
+		r.want("first", r.ask(1, 1, class.Release), Serve)
+		r.send(Event{Kind: Progress, Key: key(1), Bytes: 20 * mega})
+		r.pass(2 * time.Second)
+		if got := r.m.Counts().Rate; got != want {
+			t.Errorf("configured %d: rate %d, want %d", configured, got, want)
+		}
+	}
+}

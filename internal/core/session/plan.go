@@ -13,7 +13,7 @@ import (
 // one for the first places, by bytes beyond them (D-6.1).
 type plan struct {
 	known   bool  // the rate is known, so times are
-	rate    int64 // the measured peak, never under the configured rate
+	rate    int64 // the configured one, or else the measured peak
 	at      clock.Mono
 	entries []planned
 	last    time.Duration // start of the last entry, from at

@@ -17,7 +17,7 @@ type Policy struct {
 	MaxPerPrincipal  int                 // records of one principal (D-7.1)
 	RangesPerSession int                 // responses of one session at once (D-2.10)
 	Idle             time.Duration       // pause that frees a seat (D-2.8)
-	LinkRate         int64               // configured bytes per second of the link; 0 when not configured
+	LinkRate         int64               // ceiling of the link in bytes per second; 0 when none is set and the rate is measured
 	Strategy         Strategy            // order inside a class (D-3)
 	Aging            time.Duration       // waiting this long raises a session, once per as long again (D-3.1); 0 never
 	Preempt          bool                // a seat may be taken back on a range boundary (D-4.5)
@@ -42,7 +42,7 @@ const (
 	KeepGone     = 15 * time.Minute       // tombstones, as long as a ticket lives (D-8.2)
 	NoShowSlack  = 30 * time.Second       // D-2.11
 	EndingSoon   = 5 * time.Second        // D-2.12
-	Door         = 5 * time.Second        // how long a called session's request may be kept open
+	Door         = 15 * time.Second       // how long a called session's request may be kept open: well over EndingSoon, so its seat comes meanwhile
 	DoorSoon     = 4 * time.Second        // who starts within it is called: under Door, so that the seat comes meanwhile
 	SettleFor    = 2 * time.Second        // D-2.12, after a restart
 	MaxCheck     = 5 * time.Minute        // D-6.2

@@ -26,7 +26,11 @@ func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	m.newly = m.newly[:0]
 	m.buried()
 	m.principals.sweep(m.queue, false)
-	m.plan.rate = max(m.meter.Peak(now), m.policy.LinkRate)
+	// Where a rate is set it is the governor's ceiling: a second that carried more only caught up with one before it,
+	// and who was told a start by it would wait for nothing (D-6.1).
+	if m.plan.rate = m.policy.LinkRate; m.plan.rate == 0 {
+		m.plan.rate = m.meter.Peak(now)
+	}
 	m.adjust(now)
 	m.offer(now, m.offered)
 	m.preempt(now)
