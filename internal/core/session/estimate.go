@@ -129,7 +129,7 @@ func (m *Machine) blindCheck(r *record, place int) time.Duration {
 
 // spread moves a check time by up to a tenth, by the key, so that polls do not come as a herd (D-6.2).
 func (m *Machine) spread(k Key, d time.Duration) time.Duration {
-	x := binary.LittleEndian.Uint64(k[:8]) ^ binary.LittleEndian.Uint64(k[8:])*0x9e3779b97f4a7c15 ^ m.seed
+	x := binary.LittleEndian.Uint64(k[:8]) ^ binary.LittleEndian.Uint64(k[8:])*0xbf58476d1ce4e5b9 ^ m.seed
 	x ^= x >> 31
 	x *= 0xd6e8feb86659fd93
 	x ^= x >> 32
