@@ -38,6 +38,10 @@ type span struct {
 	tail     bool
 }
 
+// place is what a ticket says. It is signed when a server is to read it, which is seldom: signing at every answer would
+// be most of the run.
+type place struct{ arrival, issued time.Time }
+
 // client makes one download after another. It keeps what the SDK keeps: id, ticket, and what it still lacks.
 type client struct {
 	number    int
@@ -62,7 +66,7 @@ type client struct {
 	stage   stage
 	turn    int
 	door    bool
-	ticket  string
+	ticket  place
 	retries int
 }
 
@@ -103,7 +107,7 @@ func mix(x uint64) uint64 {
 
 // start draws the client's next download.
 func (c *client) start(s *scenario, r *rand.Rand, number uint64) {
-	c.key, c.size, c.ticket, c.retries = keyOf(number), s.small+r.Int64N(s.big-s.small+1), "", 0
+	c.key, c.size, c.ticket, c.retries = keyOf(number), s.small+r.Int64N(s.big-s.small+1), place{}, 0
 	c.fate, c.liar, c.lanes, c.whole = finishes, r.Float64() < s.lie, 1, true
 	switch x := r.Float64(); {
 	case c.ghost && x < 0.7 || x < s.vanish/2:

@@ -20,7 +20,7 @@ func (w *world) serve(c *client, r *record) {
 	w.open = append(w.open, b)
 	w.rates = false
 	if e, _ := w.machine.Estimate(w.mono(), c.key); !c.stock {
-		c.ticket = w.signer.Sign(c.key, w.base.Add(time.Duration(e.Arrival)), w.wall())
+		c.ticket = place{w.base.Add(time.Duration(e.Arrival)), w.wall()}
 	}
 	w.story.note(w.now, c, c.key, "is sent bytes {a} to {b}", p.from, p.to)
 	if len(c.parts) > 0 && len(c.open) < c.lanes {

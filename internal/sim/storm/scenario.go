@@ -43,11 +43,11 @@ type scenario struct {
 	slow                                                    bool          // ticks come late now and then (D-7.2)
 }
 
-// newScenario draws a scenario. Every eighth seed is calm, every eighth compares shares.
+// newScenario draws a scenario. One seed in sixteen is calm, one compares shares.
 func newScenario(seed uint64, length time.Duration) scenario {
 	r := rand.New(rand.NewPCG(seed, 11))
-	s := scenario{seed: seed, length: length, weather: storm, clients: 8 + r.IntN(50), latency: time.Duration(1+r.IntN(200)) * time.Millisecond}
-	switch seed % 8 {
+	s := scenario{seed: seed, length: length, weather: storm, clients: 4 + r.IntN(40), latency: time.Duration(1+r.IntN(200)) * time.Millisecond}
+	switch seed % 16 {
 	case 0:
 		s.weather = calm
 	case 1:
@@ -98,7 +98,7 @@ func (s *scenario) drawTrouble(r *rand.Rand) {
 	s.wallJump = span(0, 3*time.Hour)
 	s.lost, s.late, s.vanish, s.stall = share(0.1), share(0.1), share(0.3), share(0.3)
 	s.lie, s.stock, s.twin, s.tail, s.wide = share(0.2), share(0.5), share(0.5), share(0.2), share(0.4)
-	s.lazy = []time.Duration{0, 5 * time.Second, 20 * time.Second}[r.IntN(3)]
+	s.lazy = []time.Duration{0, 10 * time.Second, 25 * time.Second, 25 * time.Second}[r.IntN(4)]
 	s.slow = r.IntN(4) == 0
 }
 

@@ -145,12 +145,13 @@ func (w *world) ask(c *client, mayHold bool) {
 	w.stats.Requests++
 	e := c.ask()
 	now := w.mono()
-	if c.ticket != "" {
-		if arrival, ok := w.signer.Verify(c.ticket, c.key, w.wall()); ok {
+	r := w.book.request(now, c, e)
+	if s := r.standing; (s == unknown || s == ended) && !c.ticket.issued.IsZero() {
+		signed := w.signer.Sign(c.key, c.ticket.arrival, c.ticket.issued)
+		if arrival, ok := w.signer.Verify(signed, c.key, w.wall()); ok {
 			e.Ticketed, e.Arrival = true, clock.Mono(arrival.Sub(w.base))
 		}
 	}
-	r := w.book.request(now, c, e)
 	answer := w.apply(e)
 	if w.broken != nil {
 		return
@@ -244,7 +245,7 @@ func (w *world) answer(c *client, r *record) {
 		w.lost(c)
 		return
 	}
-	c.ticket = w.signer.Sign(c.key, w.base.Add(time.Duration(e.Arrival)), w.wall())
+	c.ticket = place{w.base.Add(time.Duration(e.Arrival)), w.wall()}
 	w.story.note(w.now, c, c.key, "is told to wait {time}, at place {b}", int64(e.Check.Sub(now)), int64(e.Position))
 	if c.fate == leavesQueue {
 		if c.patient--; c.patient <= 0 {
