@@ -34,6 +34,9 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
+// pause is the time to the next tick: as the machine asks, or ten times the length of the last one (D-7.2).
+func pause(asked, last time.Duration) time.Duration { return max(asked, 10*last) }
+
 func (s *Service) tick() (next time.Duration, waiting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +56,7 @@ func (s *Service) tick() (next time.Duration, waiting bool) {
 	for _, c := range s.machine.Counts().Classes {
 		waiting = waiting || c.Waiting > 0
 	}
-	return max(next, 10*s.lastTick), waiting
+	return pause(next, s.lastTick), waiting
 }
 
 // nextTick is closed when the next tick is over: places are known then.
