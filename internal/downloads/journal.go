@@ -57,8 +57,8 @@ const (
 	journalKeeps = session.KeepGone // a journal that nobody wrote for longer is of no use: tickets are void by then too
 )
 
-// journal writes the changes of the queue. Only its own goroutine uses it, but for state, which the service's lock
-// guards.
+// journal writes the changes of the queue. Only its own goroutine uses it, but for the last three, which the service's
+// lock guards.
 type journal struct {
 	store   Journal
 	unsaved Batch // taken from the machine, not written yet
@@ -67,8 +67,9 @@ type journal struct {
 	swept   clock.Mono
 	warned  bool
 
-	state JournalState
-	since clock.Mono // the journal was up to date last
+	pending int        // rows of unsaved
+	failing bool       // the database did not take them
+	since   clock.Mono // the journal was up to date last
 }
 
 // JournalState says how far the journal is behind.
@@ -93,7 +94,7 @@ func (s *Service) Resume(ctx context.Context, store Journal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, wall := s.clock.Now(), s.clock.Wall()
-	j := &journal{store: store, written: now, swept: now, since: now, state: JournalState{Used: true}}
+	j := &journal{store: store, written: now, swept: now, since: now}
 	s.journal = j
 	if !kept.Alive.IsZero() && wall.Sub(kept.Alive) > journalKeeps {
 		s.machine.Track()
@@ -194,19 +195,15 @@ func (s *Service) takeChanges() (now clock.Mono, wall time.Time) {
 		}
 		j.unsaved.Bookings = s.takeBookings(j.unsaved.Bookings)
 	}
-	j.count(s, now)
+	j.pending = len(j.unsaved.Places) + len(j.unsaved.Bookings)
+	if s.left() == 0 && !j.failing {
+		j.since = now
+	}
 	return now, wall
 }
 
-// count brings the state up to date.
-func (j *journal) count(s *Service, now clock.Mono) {
-	left := s.machine.Unsaved() + len(s.bookings.changed)
-	j.state.Unsaved = left + len(j.unsaved.Places) + len(j.unsaved.Bookings)
-	if left == 0 && !j.state.Failing {
-		j.since = now
-	}
-	j.state.Behind = now.Sub(j.since)
-}
+// left is how many changes the machine has not handed over yet. The caller holds the lock.
+func (s *Service) left() int { return s.machine.Unsaved() + len(s.bookings.changed) }
 
 // judgeJournal notes how a transaction went. Downloads go on without the database; only a restart would miss it.
 func (s *Service) judgeJournal(now clock.Mono, err error) {
@@ -216,16 +213,15 @@ func (s *Service) judgeJournal(now clock.Mono, err error) {
 	j := s.journal
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j.state.Failing = err != nil
+	j.failing = err != nil
 	if err == nil {
-		j.state.Unsaved = s.machine.Unsaved() + len(s.bookings.changed)
-		j.warned = false
+		j.pending, j.warned = 0, false
 		return
 	}
 	if !j.warned {
 		j.warned = true
 		slog.Warn("the database does not take the places of downloads; after a crash now, clients without a ticket would queue anew",
-			"unsaved", j.state.Unsaved, "code", fault.From(err).Code, "error", err)
+			"unsaved", s.left()+j.pending, "code", fault.From(err).Code, "error", err)
 	}
 }
 
@@ -236,9 +232,10 @@ func (s *Service) Journal() JournalState {
 	if s.journal == nil {
 		return JournalState{}
 	}
-	state := s.journal.state
+	j := s.journal
+	state := JournalState{Used: true, Unsaved: s.left() + j.pending, Failing: j.failing}
 	if state.Failing || state.Unsaved > 0 {
-		state.Behind = s.clock.Now().Sub(s.journal.since)
+		state.Behind = s.clock.Now().Sub(j.since)
 	}
 	return state
 }
