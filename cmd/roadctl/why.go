@@ -11,10 +11,11 @@ import (
 
 // reasons says why a download waits, when that has changed and not more often than a log bears (D-11.1).
 type reasons struct {
-	a    *app
-	to   report
-	last string
-	at   time.Time
+	a     *app
+	to    report
+	last  string
+	at    time.Time
+	known bool // the place was known when they were said last
 }
 
 func (r *reasons) event(e sdk.Event) {
@@ -25,10 +26,10 @@ func (r *reasons) event(e sdk.Event) {
 	}
 	now := r.a.now()
 	words := whyWords(*w.Why, w.Class, now)
-	if words == r.last || !r.at.IsZero() && now.Sub(r.at) < waitingLineEvery {
+	if words == r.last || !r.at.IsZero() && now.Sub(r.at) < waitingLineEvery && w.Known == r.known {
 		return
 	}
-	r.last, r.at = words, now
+	r.last, r.at, r.known = words, now, w.Known
 	r.to.note("why: " + words)
 }
 

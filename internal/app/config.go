@@ -40,6 +40,7 @@ type Config struct {
 	Preempt                  bool                // a seat may be taken back between two ranges (D-4.5)
 	MinRate                  int64               // bytes per second that a seat asks of its reader; 0 means none
 	PollBudget               int                 // polls per second of all who wait together (D-6.2); 0 means no such bound
+	Journal                  bool                // places are kept in the database over a restart
 	Bandwidth                int64               // bytes per second in all; 0 means no ceiling (D-12.2)
 	BandwidthPerPrincipal    int64               // bytes per second of one principal; 0 means no ceiling
 }
@@ -50,7 +51,7 @@ func Default() Config {
 		Data: "data", Listen: "127.0.0.1:8080", DiskReserve: 1 << 30, Drain: 30 * time.Second, LogLevel: "info",
 		MaxDownloads: 16, SessionMinBytes: 16 << 20, Hold: 20 * time.Second, TransferQueueLimit: 64, DownloadQueueLimit: 65536,
 		ClassWeights: [class.Count]uint32{8, 4, 2, 1}, Reserve: -1, Idle: 30 * time.Second, RangesPerSession: 4,
-		Strategy: api.StrategyOrdered, Aging: time.Hour, Preempt: true,
+		Strategy: api.StrategyOrdered, Aging: time.Hour, Preempt: true, Journal: true,
 	}
 }
 

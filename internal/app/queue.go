@@ -29,6 +29,8 @@ func (a *App) openDownloads(ctx context.Context, clk clock.Clock) error {
 	a.settings, err = settings.New(settings.Config{Environment: conf.Settings, NewID: store.NewID, Log: a.options.Log}, a.store, steered{a.downloads, a.link}, clk)
 	if err == nil {
 		a.settings.Load(ctx) // what keeps the record from running does not keep the server from it (D-9.3)
+	}
+	if err == nil && a.cfg.Journal {
 		err = a.downloads.Resume(ctx, a.store)
 	}
 	return err

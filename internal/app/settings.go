@@ -66,7 +66,8 @@ func Settings() []Setting {
 		number("downloadRangesPerSession", "responses of one download at once", 1, 64, func(c *Config) *int { return &c.RangesPerSession }),
 		{Key: "downloadStrategy", Usage: "who starts next: ordered, smallest-first, or shared for no queue at all", set: setStrategy, get: func(c *Config) string { return c.Strategy }},
 		{Key: "downloadAgingMinutes", Usage: "waiting this long raises a download, once per as long again; 0: never", set: setAging, get: func(c *Config) string { return strconv.Itoa(int(c.Aging / time.Minute)) }},
-		{Key: "downloadPreempt", Usage: "a seat may be taken back between two ranges: true or false", set: setPreempt, get: func(c *Config) string { return strconv.FormatBool(c.Preempt) }},
+		{Key: "downloadPreempt", Usage: "a seat may be taken back between two ranges: true or false", set: yesOrNo(func(c *Config) *bool { return &c.Preempt }), get: func(c *Config) string { return strconv.FormatBool(c.Preempt) }},
+		{Key: "downloadJournal", Usage: "places in the queue are kept in the database over a restart: true or false", set: yesOrNo(func(c *Config) *bool { return &c.Journal }), get: func(c *Config) string { return strconv.FormatBool(c.Journal) }},
 		size("downloadMinRate", "bytes per second that a seat asks of its reader; a slower one moves aside while others wait; 0: none", 0, 1<<40, func(c *Config) *int64 { return &c.MinRate }),
 		number("downloadPollBudget", "polls a second that all who wait are told to make together; 0: no such bound", 0, 1<<20, func(c *Config) *int { return &c.PollBudget }),
 		size("bandwidth", "bytes per second in all; 0: no ceiling", 0, 1<<40, func(c *Config) *int64 { return &c.Bandwidth }),
@@ -196,13 +197,16 @@ func setAging(c *Config, name, v string) error {
 	return nil
 }
 
-func setPreempt(c *Config, name, v string) error {
-	switch v {
-	case "true", "false":
-		c.Preempt = v == "true"
-		return nil
+// yesOrNo is the setter of a switch.
+func yesOrNo(field func(*Config) *bool) func(c *Config, name, v string) error {
+	return func(c *Config, name, v string) error {
+		switch v {
+		case "true", "false":
+			*field(c) = v == "true"
+			return nil
+		}
+		return fault.Invalid(name, "must be true or false, is %q", v)
 	}
-	return fault.Invalid(name, "must be true or false, is %q", v)
 }
 
 // setWeights takes all four at once, so that no weight is left over from elsewhere (D-4.1).

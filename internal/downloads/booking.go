@@ -158,7 +158,7 @@ func (s *Service) book(want Booking, object Object) (b *booking, made bool, err 
 	b = &booking{
 		ID: r.DownloadID, Principal: digest(want.Principal.ID), Session: r.Key(), Body: digest(want.Body), Object: object,
 		Idempotent: digest(digest(want.Principal.ID), digest(want.IdempotencyKey)), Offset: want.Offset, Class: applied,
-		NotBefore: want.NotBefore, NotAfter: want.NotAfter, CreatedAt: wall,
+		NotBefore: want.NotBefore, NotAfter: want.NotAfter, CreatedAt: wall.Truncate(time.Millisecond),
 	}
 	if old := s.bookings.byName[b.name()]; old != nil && old.Ended == "" {
 		return nil, false, fault.New(fault.AlreadyExists, "a booking with this id is there already")
@@ -203,7 +203,7 @@ func (b *booking) event() session.Event {
 func (s *Service) follow(b *booking, ticket string) (api.Booking, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, wall := s.clock.Now(), s.clock.Wall()
+	now, wall := s.clock.Now(), s.clock.Wall().Truncate(time.Millisecond)
 	e := b.event()
 	s.present(&e, ticket)
 	out := api.Booking{
