@@ -47,6 +47,12 @@ func mustBook(t *testing.T, s *Service, ctx context.Context, b Booking) (api.Boo
 	return out, made
 }
 
+func counts(s *Service) session.Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.machine.Counts()
+}
+
 // A booking is the session of the GET with its id: it tells the place at once, takes the seat when its turn comes, and
 // the GET that follows is served (D-2.14).
 func TestBookingIsTheSession(t *testing.T) {
@@ -76,6 +82,8 @@ func TestBookingIsTheSession(t *testing.T) {
 		if _, err := s.Booked(ctx, person("bob"), "b", ""); !fault.Is(err, fault.NotFound) {
 			t.Errorf("long over: %v", err)
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		if l := s.bookings; len(l.byName)+len(l.byAsk)+len(l.bySession)+len(l.of)+len(l.due) != 0 {
 			t.Errorf("kept: %+v", l)
 		}
@@ -151,8 +159,11 @@ func TestBookingCancelled(t *testing.T) {
 		if b, err := s.Booked(ctx, person("bob"), "b", ""); err != nil || b.State != api.BookingCancelled {
 			t.Errorf("cancelled: %+v, %v", b, err)
 		}
-		if n := s.machine.Counts().Classes[0]; n.Active+n.Waiting+n.Paused+n.Held != 0 || len(s.open) != 0 {
-			t.Errorf("left: %+v", n)
+		s.mu.Lock()
+		open := len(s.open)
+		s.mu.Unlock()
+		if n := counts(s).Classes[0]; n.Active+n.Waiting+n.Paused+n.Held+open != 0 {
+			t.Errorf("left: %+v and %d responses", n, open)
 		}
 		if b, made := mustBook(t, s, ctx, bookFor("bob", "k4", "b")); !made || b.State != api.BookingActive {
 			t.Errorf("booked anew: %+v", b)
@@ -173,7 +184,7 @@ func TestBookingWindow(t *testing.T) {
 		if _, err := s.Admit(ctx, whole("bob", "b")); !errors.As(err, &w) || w.Fault.Reason != api.ReasonScheduled {
 			t.Errorf("its bytes now: %v", err)
 		}
-		if n := s.machine.Counts().Sessions; n != 0 {
+		if n := counts(s).Sessions; n != 0 {
 			t.Errorf("%d sessions although nothing may start", n)
 		}
 		<-time.After(time.Hour)
@@ -228,7 +239,9 @@ func TestBookingLapses(t *testing.T) {
 // Bookings are bounded (D-7.1).
 func TestBookingsAreBounded(t *testing.T) {
 	run(t, 1, &memory{}, 0, func(ctx context.Context, s *Service) {
+		s.mu.Lock()
 		s.conf.Policy.MaxPerPrincipal = 3
+		s.mu.Unlock()
 		for i := range 4 {
 			_, _, err := s.Book(ctx, bookFor("bob", strconv.Itoa(i), "d"+strconv.Itoa(i)), found(1000))
 			if (err != nil) != (i == 3) || i == 3 && fault.From(err).RetryAfter == 0 {

@@ -46,6 +46,12 @@ func (p *paper) SaveJournal(_ context.Context, b Batch) error {
 	return nil
 }
 
+func (p *paper) kept() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.places)
+}
+
 func (p *paper) LoadJournal(context.Context) (Batch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -100,7 +106,9 @@ func TestJournalKeepsPlacesWithoutTickets(t *testing.T) {
 		p := newPaper()
 		const n = 20
 		lives(t, p, func(ctx context.Context, s *Service) {
+			s.mu.Lock()
 			s.conf.HoldLimit = 0
+			s.mu.Unlock()
 			first := mustServe(t, s, ctx, whole("ann", "a"))
 			for i := range n {
 				mustWait(t, s, ctx, stock(i))
@@ -111,7 +119,9 @@ func TestJournalKeepsPlacesWithoutTickets(t *testing.T) {
 		})
 		<-time.After(2 * time.Minute)
 		lives(t, p, func(ctx context.Context, s *Service) {
+			s.mu.Lock()
 			s.conf.HoldLimit = 0
+			s.mu.Unlock()
 			mustWait(t, s, ctx, whole("ann", "a"))
 			for i := range n {
 				mustWait(t, s, ctx, stock(n-1-i))
@@ -147,16 +157,18 @@ func TestJournalFallsBehind(t *testing.T) {
 			p.away = false
 			p.mu.Unlock()
 			<-time.After(3 * time.Second)
-			if j := s.Journal(); j.Late() || j.Failing || j.Unsaved != 0 || len(p.places) != 101 {
-				t.Errorf("caught up: %+v, %d places", j, len(p.places))
+			if j := s.Journal(); j.Late() || j.Failing || j.Unsaved != 0 || p.kept() != 101 {
+				t.Errorf("caught up: %+v, %d places", j, p.kept())
 			}
 			p.mu.Lock()
 			p.writes = 0
 			p.mu.Unlock()
 			<-time.After(3 * time.Second)
+			p.mu.Lock()
 			if p.writes != 0 {
 				t.Errorf("%d transactions although nothing changed", p.writes)
 			}
+			p.mu.Unlock()
 			pass.Close(0, 0, false)
 		})
 	})
@@ -173,8 +185,8 @@ func TestOldJournalIsForgotten(t *testing.T) {
 		})
 		<-time.After(16 * time.Minute)
 		lives(t, p, func(_ context.Context, s *Service) {
-			if n := s.machine.Counts().Sessions; n != 0 || len(p.places) != 0 {
-				t.Errorf("%d sessions came back, %d are kept", n, len(p.places))
+			if n := counts(s).Sessions; n != 0 || p.kept() != 0 {
+				t.Errorf("%d sessions came back, %d are kept", n, p.kept())
 			}
 		})
 	})
