@@ -13,7 +13,7 @@ import (
 // the next. It stays aside until it is through or idle, so that being slow never wins a second share.
 const (
 	paceOver   = 20 * time.Second // a reader is judged by so much of its own time
-	paceGap    = 5 * time.Second  // silence beyond it is not the reader's: a suspended process judges nobody
+	paceGap    = 6 * time.Second  // silence beyond it is not the reader's: a suspended process judges nobody
 	asideSeat  = 4                // sessions aside for each seat,
 	asideLeast = 128              // but room for as many in any case; beyond it the slow keep their seats
 )
