@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,41 +10,58 @@ import (
 
 func at(s float64) clock.Mono { return clock.Mono(s * float64(time.Second)) }
 
-// The peak is a whole second's bytes, lives a minute, and survives an idle link (D-6.1).
-func TestMeterPeak(t *testing.T) {
-	var m Meter
-	m.Add(at(-0.5), 1)
-	for i := range 10 {
-		m.Add(at(1+float64(i)/10), 10)
-	}
-	if got := m.Peak(at(1.95)); got != 80 {
-		t.Errorf("peak inside the running quarter is %d, want the second before it: 80", got)
-	}
-	for _, s := range []float64{2, 30, 62} {
-		if got := m.Peak(at(s)); got != 100 {
-			t.Errorf("peak at %vs is %d, want 100", s, got)
-		}
-	}
-	if got := m.Peak(at(63)); got != 0 {
-		t.Errorf("peak a minute later is %d, want 0", got)
-	}
-	m.Add(at(500), 7)
-	if got := m.Peak(at(501)); got != 7 {
-		t.Errorf("peak after a long gap is %d, want 7", got)
+// carry lets a link carry bytes per second from one instant to another.
+func carry(m *Meter, from, to, rate float64) {
+	for s := from; s < to; s += 0.001 {
+		m.Add(at(s), int64(rate/1000))
 	}
 }
 
-// A link that has just begun to carry is known by its first whole second, wherever that begins: clients are told a
-// start two seconds after they came.
-func TestMeterFirstSecond(t *testing.T) {
+func near(t *testing.T, what string, got, want int64) {
+	t.Helper()
+	if d := float64(got-want) / float64(want); d < -0.03 || d > 0.03 {
+		t.Errorf("%s: taken for %d, want %d", what, got, want)
+	}
+}
+
+// The rate is the best of four seconds on end, lives a minute, and survives an idle link (D-6.1).
+func TestMeterPeak(t *testing.T) {
+	var m Meter
+	if got := m.Peak(at(0)); got != 0 {
+		t.Errorf("a link that carried nothing is taken for %d", got)
+	}
+	carry(&m, 10, 16, 50_000)
+	carry(&m, 16, 22, 100_000)
+	for _, s := range []float64{22, 30, 70} {
+		near(t, "carried 22 s long", m.Peak(at(s)), 100_000)
+	}
+	if got := m.Peak(at(83)); got != 0 {
+		t.Errorf("a minute later it is taken for %d", got)
+	}
+	carry(&m, 500, 501.5, 70_000)
+	near(t, "after a long gap", m.Peak(at(501.5)), 70_000)
+}
+
+// A link that has just begun to carry is known after a second and a half, wherever that begins: clients are told a start
+// two seconds after they came.
+func TestMeterFirstSeconds(t *testing.T) {
 	for begin := 0.0; begin < 1; begin += 0.05 {
 		var m Meter
-		for s := begin; s < begin+1.5; s += 0.001 {
-			m.Add(at(s), 100)
-		}
-		if got := m.Peak(at(begin + 1.5)); got < 99_000 || got > 101_000 {
-			t.Errorf("a link of 100000 B/s that began at %.2fs is taken for %d", begin, got)
-		}
+		carry(&m, begin, begin+1.8, 100_000)
+		near(t, fmt.Sprintf("begun at %.2f s", begin), m.Peak(at(begin+1.8)), 100_000)
+	}
+}
+
+// Bytes told late and in lumps, as a stalled process does, don't make the link look faster than it is (D-6.3).
+func TestMeterLumps(t *testing.T) {
+	var m Meter
+	for s := 0.0; s < 50; s += 1.5 {
+		carry(&m, s, s+0.7, 40_000_000)
+		m.Add(at(s+1.4), 28_000_000) // the next 0.7 s in one piece
+		carry(&m, s+1.4, s+1.5, 40_000_000)
+	}
+	if got := m.Peak(at(51)); got < 38_000_000 || got > 46_000_000 {
+		t.Errorf("lumps of 0.7 s on a link of 40 MB/s: taken for %d", got)
 	}
 }
 
