@@ -73,7 +73,7 @@ func checkNoShows(t *testing.T, s *Simulation) {
 		switch {
 		case c.fate == leavesQueue && c.state == gone && !c.cancels:
 			silent++
-		case c.fate == leavesFile || c.fate == fallsSilent:
+		case c.fate == leavesFile || c.silence > 0:
 			midFile++
 		}
 	}
