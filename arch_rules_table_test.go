@@ -64,6 +64,7 @@ func TestRulesCanFail(t *testing.T) {
 		{checkNarrow, "sdk", "", importing("github.com/google/uuid"), "sdk imports api"},
 		{checkNarrow, "internal/sim", "", importing(m + "core/session"), ""},
 		{checkNarrow, "internal/sim", "", importing(m + "downloads"), "the core is not pure"},
+		{checkNarrow, "internal/forerun", "", importing(m + "downloads"), "the core is not pure"},
 		{checkNarrow, "internal/sim", "", importing(m + "artifacts"), "the core is not pure"},
 		{checkNarrow, "internal/sim", "", importing(module + "/api"), "the core is not pure"},
 

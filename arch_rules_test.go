@@ -18,7 +18,7 @@ const module = "github.com/roadstead/roadstead"
 var strata = map[string]int{
 	"internal/fault": 0, "internal/clock": 0, "internal/class": 0, "internal/identity": 0, "internal/ticket": 0, "internal/audit": 0,
 	"internal/core":      1,
-	"internal/artifacts": 2, "internal/downloads": 2, "internal/governor": 2, "internal/delivery": 2, "internal/sim": 2,
+	"internal/artifacts": 2, "internal/downloads": 2, "internal/settings": 2, "internal/forerun": 2, "internal/governor": 2, "internal/delivery": 2, "internal/sim": 2,
 	"internal/store": 3, "internal/blob": 3, "internal/serve": 3,
 	"internal/app": 4, "internal/demo": 4,
 	"cmd":  5,
@@ -198,7 +198,7 @@ func checkNarrow(p *pkg) (bad []string) {
 			bad = append(bad, fmt.Sprintf("%s: api is the wire contract and imports the standard library only, not %s", at, target))
 		case within(p.room, "sdk") && (external(target) || own && !within(room, "api") && !within(room, "sdk")):
 			bad = append(bad, fmt.Sprintf("%s: sdk imports api and the standard library only, not %s: whoever embeds it gets nothing else", at, target))
-		case (within(p.room, "internal/sim") || within(p.room, "internal/plan")) && own && (level > 1 || within(room, "api") || within(room, "sdk")) && !within(room, p.room):
+		case (within(p.room, "internal/sim") || within(p.room, "internal/forerun") || within(p.room, "internal/plan")) && own && (level > 1 || within(room, "api") || within(room, "sdk")) && !within(room, p.room):
 			bad = append(bad, fmt.Sprintf("%s: %s runs on strata 0 and 1 only, not %s: if it needs a service, the core is not pure", at, p.room, room))
 		}
 	})

@@ -10,15 +10,18 @@ const (
 	HeaderQueuePosition = "Arkvory-Queue-Position" // 1-based place while waiting
 	HeaderStartsAt      = "Arkvory-Starts-At"      // RFC 3339 point estimate while waiting
 	HeaderRequestID     = "X-Request-Id"
+	HeaderIdempotency   = "Idempotency-Key" // made by the client, one per booking; the same again answers the same (D-2.14)
+	PreferWhy           = "why"             // in Prefer (RFC 7240): a busy answer says why the session waits (D-11.1)
 )
 
 // Reasons inside the code busy.
 const (
-	ReasonQueued   = "download_queued"  // waiting for a seat: keep asking, the place is kept
-	ReasonRanges   = "range_limit"      // too many responses of this session at once: place kept, ask in a second
-	ReasonSessions = "sessions_limit"   // the queue is full (D-7.1)
-	ReasonPending  = "admission_queued" // the per-request queue for small objects is full (D-2.5)
-	ReasonDraining = "shutting_down"    // the server is stopping (D-7.4)
+	ReasonQueued    = "download_queued"  // waiting for a seat: keep asking, the place is kept
+	ReasonRanges    = "range_limit"      // too many responses of this session at once: place kept, ask in a second
+	ReasonSessions  = "sessions_limit"   // the queue is full (D-7.1)
+	ReasonPending   = "admission_queued" // the per-request queue for small objects is full (D-2.5)
+	ReasonDraining  = "shutting_down"    // the server is stopping (D-7.4)
+	ReasonScheduled = "booked_for_later" // the booking's notBefore lies ahead (D-2.14)
 )
 
 // Path prefixes of the server.

@@ -33,4 +33,5 @@ type Wait struct {
 	CheckAt        time.Time  `json:"checkAt"`       // ask again then; Retry-After says the same in whole seconds
 	CheckInMillis  int64      `json:"checkInMillis"` // the same as a duration, for clients whose clock is off
 	Class          string     `json:"class"`
+	Why            *Why       `json:"why,omitempty"` // when the client asked: Prefer: why
 }

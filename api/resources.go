@@ -95,6 +95,7 @@ type ShareLink struct {
 // Queue is the operator's view of the download queue (D-11.2).
 type Queue struct {
 	Strategy     string       `json:"strategy"`
+	Admission    string       `json:"admission" doc:"sessions, or per-request while the strategy is shared."`
 	Seats        int          `json:"seats"`
 	SeatsInUse   int          `json:"seatsInUse"`
 	Reserve      int          `json:"reserve"`
@@ -102,6 +103,8 @@ type Queue struct {
 	RateBytes    int64        `json:"rateBytesPerSecond" doc:"The rate estimates are made with."`
 	Classes      []QueueClass `json:"classes" nullable:"false"`
 	DrainsAt     *time.Time   `json:"drainsAt,omitempty" doc:"When the waiting queue would be empty if nothing else came; absent when not known."`
+	SizeGini     *float64     `json:"sizeGini,omitempty" doc:"How unlike the waiting sizes are: 0 all alike, near 1 a few are nearly everything. Absent while fewer than two wait."`
+	Advice       string       `json:"advice,omitempty" doc:"A better strategy for what waits now, if there is one."`
 	TickSeconds  float64      `json:"lastTickSeconds"`
 	AsOf         time.Time    `json:"asOf"`
 }
@@ -112,6 +115,7 @@ type QueueClass struct {
 	Weight          int     `json:"weight"`
 	Waiting         int     `json:"waiting"`
 	Active          int     `json:"active"`
+	Aside           int     `json:"aside" doc:"Slow readers served without a seat."`
 	Paused          int     `json:"paused"`
 	Held            int     `json:"held" doc:"Requests without an id that the server holds open."`
 	WaitingBytes    int64   `json:"waitingBytes"`

@@ -54,6 +54,12 @@ func TestCallsOnTheWire(t *testing.T) {
 		{"DELETE /api/v1/repositories/r ", func() error { return c.DeleteRepository(ctx, "r") }},
 		{`POST /api/v1/keys {"account":"a","name":"ci"}`, func() error { _, err := c.CreateKey(ctx, "a", "ci", 0); return err }},
 		{"DELETE /api/v1/keys/k ", func() error { return c.RevokeKey(ctx, "k") }},
+		{`POST /api/v1/downloads {"repository":"r","path":"p","class":"bulk"}`, func() error {
+			_, err := c.Book(ctx, NewKey(), api.NewBooking{Repository: "r", Path: "p", Class: "bulk"})
+			return err
+		}},
+		{"GET /api/v1/downloads/d ", func() error { _, err := c.Booking(ctx, "d", ""); return err }},
+		{"DELETE /api/v1/downloads/d ", func() error { return c.CancelBooking(ctx, "d") }},
 		{`POST /api/v1/tenants {"name":"t"}`, func() error { _, err := c.CreateTenant(ctx, "t"); return err }},
 		{`POST /api/v1/users {"name":"u","operator":true}`, func() error { _, err := c.CreateUser(ctx, api.NewAccount{Name: "u", Operator: true}); return err }},
 		{`POST /api/v1/service-accounts {"name":"s","class":"bulk"}`, func() error {

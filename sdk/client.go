@@ -115,7 +115,8 @@ func (c *Client) call(ctx context.Context, method, address string, in, out any) 
 	})
 }
 
-func (c *Client) callOnce(ctx context.Context, method, address string, payload []byte, out any) error {
+// callOnce makes one attempt; headers are pairs, those without a value are left out.
+func (c *Client) callOnce(ctx context.Context, method, address string, payload []byte, out any, headers ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.retry.AttemptTimeout)
 	defer cancel()
 	var body io.Reader
@@ -129,6 +130,11 @@ func (c *Client) callOnce(ctx context.Context, method, address string, payload [
 	req.Header.Set("Accept", "application/json")
 	if payload != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i+1] != "" {
+			req.Header.Set(headers[i], headers[i+1])
+		}
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

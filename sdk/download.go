@@ -22,6 +22,8 @@ type Download struct {
 	NotAfter  time.Time     // ErrQueueDeadline when the start is estimated, or waited for, past it (D-5.1)
 	Digest    string        // sha256:<hex> the caller insists on; a changed object is then ErrChanged
 	Fresh     bool          // forget an earlier partial file
+	ID        string        // of a booking whose place is taken up (Client.Book); empty: one is made
+	Why       bool          // ask the server why the download waits; the answer is in Waiting events (D-11.1)
 
 	RangeBytes int64       // bytes of one request; default 8 MiB
 	Events     func(Event) // may be nil
@@ -101,6 +103,9 @@ func (d *download) open() error {
 	if err := d.takeUp(); err != nil {
 		_ = file.Close()
 		return fail(ErrLocal, err, "continue the partial file %s", name)
+	}
+	if d.req.ID != "" && d.cp.ID != d.req.ID {
+		d.cp.ID, d.cp.Ticket = d.req.ID, "" // a ticket is of one id
 	}
 	return nil
 }

@@ -283,7 +283,7 @@ func TestWrongBytes(t *testing.T) {
 	}
 }
 
-// D-5.1.
+// A client's windows, and a limit of its waiting, which by default has none (D-5.1, D-1.3).
 func TestClientWindows(t *testing.T) {
 	t.Run("not before", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -321,6 +321,15 @@ func TestClientWindows(t *testing.T) {
 			_, _, err := get(t, f, func(d *Download) { d.NotAfter = begin.Add(time.Hour) })
 			if !errors.Is(err, ErrQueueDeadline) || time.Since(begin) != time.Hour {
 				t.Errorf("%v after %v", err, time.Since(begin))
+			}
+		})
+	})
+	t.Run("no limit", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{script: repeat(500, queued("t", api.Wait{}, "300"))}
+			begin := time.Now()
+			if _, _, err := get(t, f, func(*Download) {}); err != nil || time.Since(begin) < 40*time.Hour {
+				t.Errorf("%v after %v, want two days of waiting and the file", err, time.Since(begin))
 			}
 		})
 	})

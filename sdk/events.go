@@ -1,6 +1,10 @@
 package sdk
 
-import "time"
+import (
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+)
 
 // Event is what a long operation reports: Waiting, Hashing, Progress, Retrying, Restarted or Done. Callbacks come
 // from the goroutine of the operation, one at a time; a slow callback slows the operation.
@@ -17,6 +21,7 @@ type Waiting struct {
 	CheckIn  time.Duration // until the next question
 	Class    string        // class applied
 	Reason   string        // api.Reason..., or empty
+	Why      *api.Why      // when Download.Why asked and the server said; its time is in this machine's clock too
 }
 
 // Scheduled says that nothing will be asked before At (D-5.1).

@@ -59,6 +59,9 @@ func (d *download) headers(h http.Header) {
 	if d.cp.Ticket != "" {
 		h.Set(api.HeaderQueueTicket, d.cp.Ticket)
 	}
+	if d.req.Why {
+		h.Set("Prefer", api.PreferWhy)
+	}
 	if d.plain && d.offset == 0 {
 		return
 	}

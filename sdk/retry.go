@@ -198,5 +198,12 @@ func (o *operation) waiting(e *Error, asked time.Duration) Waiting {
 	}
 	w.Known, w.Position, w.Class = q.Known, q.Position, q.Class
 	w.StartsAt, w.Earliest, w.Latest = local(q.StartsAt), local(q.StartsEarliest), local(q.StartsLatest)
+	if q.Why != nil {
+		why := *q.Why
+		if opens := local(why.WindowOpensAt); !opens.IsZero() {
+			why.WindowOpensAt = &opens
+		}
+		w.Why = &why
+	}
 	return w
 }

@@ -19,7 +19,7 @@ import (
 type downloadFlags struct {
 	file, class, digest, notBefore, notAfter string
 	waitLimit                                spanFlag
-	fresh                                    bool
+	fresh, verbose                           bool
 }
 
 func downloadCommand(a *app) *cobra.Command {
@@ -40,6 +40,7 @@ its place in the queue.`,
 	fl.StringVar(&f.notBefore, "not-before", "", "don't ask earlier: RFC 3339, or HH:MM for its next occurrence")
 	fl.StringVar(&f.notAfter, "not-after", "", "give up if the start would be later: RFC 3339, or HH:MM")
 	fl.StringVar(&f.digest, "digest", "", "insist on this SHA-256 (64 hex digits)")
+	fl.BoolVarP(&f.verbose, "verbose", "v", false, "say why the download waits")
 	fl.BoolVar(&f.fresh, "fresh", false, "begin anew, whatever an earlier run left")
 	return cmd
 }
@@ -59,7 +60,10 @@ func (a *app) download(ctx context.Context, target string, f downloadFlags) erro
 		return err
 	}
 	r := a.report(filepath.Base(req.File))
-	req.Events = r.event
+	req.Events, req.Why = r.event, f.verbose
+	if f.verbose {
+		req.Events = (&reasons{a: a, to: r}).event
+	}
 	result, err := c.Download(ctx, req)
 	r.close()
 	if err != nil {

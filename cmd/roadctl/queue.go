@@ -103,5 +103,8 @@ func (a *app) showQueue(q api.Queue) error {
 		line = "the queue is empty about " + when(*q.DrainsAt, now) + ", if nothing else comes"
 	}
 	_, err = fmt.Fprintln(a.out, line)
+	if err == nil && q.Advice != "" {
+		_, err = fmt.Fprintln(a.out, "advice: "+printable(q.Advice))
+	}
 	return err
 }

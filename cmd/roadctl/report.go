@@ -16,6 +16,7 @@ import (
 // report shows how a download or upload goes, on standard error: a live line on a terminal, plain lines elsewhere.
 type report interface {
 	event(sdk.Event)
+	note(line string) // a line of its own
 	close()
 }
 
@@ -32,6 +33,7 @@ func (a *app) report(name string) report {
 type silent struct{}
 
 func (silent) event(sdk.Event) {}
+func (silent) note(string)     {}
 func (silent) close()          {}
 
 // How often plain lines come: a log of a night's wait stays readable.
@@ -78,6 +80,8 @@ func (l *lines) event(e sdk.Event) {
 		}
 	}
 }
+
+func (l *lines) note(line string) { l.a.say("%s", line) }
 
 func (l *lines) close() {}
 
@@ -164,10 +168,12 @@ func (l *live) event(e sdk.Event) {
 		}
 	default:
 		if words := noteWords(e, l.name, l.begun, now); words != "" {
-			_, _ = l.progress.Write([]byte(words + "\n"))
+			l.note(words)
 		}
 	}
 }
+
+func (l *live) note(line string) { _, _ = l.progress.Write([]byte(line + "\n")) }
 
 func (l *live) close() {
 	l.bar.Abort(true)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type simulateFlags struct {
 	file, output, html string
 	gate               bool
 	replays            int
+	faults             faultFlags
 }
 
 // errGate says that a measure missed its limit; the lines before it say which.
@@ -38,9 +40,15 @@ func simulateCommand() *cobra.Command {
 The queue is the server's own. The same options and seed give the same result, down to the hash.`,
 		Example: `  roadstead simulate --clients 1000 --sizes 4GB-20GB --link 1Gbit --seats 4
   roadstead simulate --file fleet.json --html report.html
-  roadstead simulate --gate`,
+  roadstead simulate --gate
+  roadstead simulate --faults --seeds 1-500 --hours 48
+  roadstead simulate --faults --seed 42`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if opts.faults.on {
+				opts.faults.seed = cfg.Seed
+				return simulateFaults(cmd.Context(), opts.faults, cmd.OutOrStdout())
+			}
 			if err := readFleet(opts.file, cmd.Flags()); err != nil {
 				return err
 			}
@@ -54,6 +62,10 @@ The queue is the server's own. The same options and seed give the same result, d
 	f.StringVar(&opts.html, "html", "", "also write a page with charts to this `file`")
 	f.BoolVar(&opts.gate, "gate", false, "check the promises about the document's fleet, a line each; fails if one is missed")
 	f.IntVar(&opts.replays, "replay", 20, "with --gate: how often the replayed fleet runs")
+	f.BoolVar(&opts.faults.on, "faults", false, "generated fleets in trouble instead: crashes, lost polls, lies, settings; a seed that breaks a rule tells its story")
+	f.StringVar(&opts.faults.seeds, "seeds", "", "with --faults: the seeds `A-B` instead of --seed alone")
+	f.Float64Var(&opts.faults.hours, "hours", 48, "with --faults: virtual hours of each seed")
+	f.IntVar(&opts.faults.workers, "workers", runtime.GOMAXPROCS(0), "with --faults: seeds at once")
 	return cmd
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/governor"
 	"github.com/roadstead/roadstead/internal/identity"
+	"github.com/roadstead/roadstead/internal/settings"
 	"github.com/roadstead/roadstead/internal/store"
 )
 
@@ -43,6 +44,7 @@ type App struct {
 	artifacts *artifacts.Service
 	link      *governor.Governor
 	downloads *downloads.Service
+	settings  *settings.Service
 	health    *health
 	cert      *certificate // nil without TLS
 	metrics   *prometheus.Registry
@@ -164,6 +166,7 @@ func (a *App) Run(ctx context.Context) error {
 	start("identity", a.identity.Run)
 	start("artifacts", func(ctx context.Context) error { return a.artifacts.Run(ctx, a.options.Log) })
 	start("downloads", a.downloads.Run)
+	start("settings", a.settings.Run)
 	if a.cert != nil {
 		start("certificate", func(ctx context.Context) error {
 			a.cert.watch(ctx, 10*time.Second, a.reload, a.options.Log)

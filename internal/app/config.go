@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/governor"
@@ -34,6 +35,12 @@ type Config struct {
 	Reserve                  int                 // seats kept for interactive (D-4.2); -1 means 1 from four seats, else 0
 	Idle                     time.Duration       // pause that frees a seat (D-2.8)
 	RangesPerSession         int                 // responses of one session at once (D-2.10)
+	Strategy                 string              // ordered, smallest-first or shared (D-3)
+	Aging                    time.Duration       // waiting this long raises a session (D-3.1); 0 never
+	Preempt                  bool                // a seat may be taken back between two ranges (D-4.5)
+	MinRate                  int64               // bytes per second that a seat asks of its reader; 0 means none
+	PollBudget               int                 // polls per second of all who wait together (D-6.2); 0 means no such bound
+	Journal                  bool                // places are kept in the database over a restart
 	Bandwidth                int64               // bytes per second in all; 0 means no ceiling (D-12.2)
 	BandwidthPerPrincipal    int64               // bytes per second of one principal; 0 means no ceiling
 }
@@ -44,6 +51,7 @@ func Default() Config {
 		Data: "data", Listen: "127.0.0.1:8080", DiskReserve: 1 << 30, Drain: 30 * time.Second, LogLevel: "info",
 		MaxDownloads: 16, SessionMinBytes: 16 << 20, Hold: 20 * time.Second, TransferQueueLimit: 64, DownloadQueueLimit: 65536,
 		ClassWeights: [class.Count]uint32{8, 4, 2, 1}, Reserve: -1, Idle: 30 * time.Second, RangesPerSession: 4,
+		Strategy: api.StrategyOrdered, Aging: time.Hour, Preempt: true, Journal: true,
 	}
 }
 
@@ -85,6 +93,9 @@ func (c Config) Validate() error {
 	}
 	if c.BandwidthPerPrincipal > 0 && c.Bandwidth > 0 && c.BandwidthPerPrincipal > c.Bandwidth {
 		return fault.Invalid(envOf("bandwidthPerPrincipal"), "must not exceed %s (%d), is %d", envOf("bandwidth"), c.Bandwidth, c.BandwidthPerPrincipal)
+	}
+	if c.Bandwidth > 0 && c.MinRate > c.Bandwidth {
+		return fault.Invalid(envOf("downloadMinRate"), "must not exceed %s (%d), is %d", envOf("bandwidth"), c.Bandwidth, c.MinRate)
 	}
 	for key, rate := range map[string]int64{"bandwidth": c.Bandwidth, "bandwidthPerPrincipal": c.BandwidthPerPrincipal} {
 		if rate > 0 && rate < governor.MinRate {

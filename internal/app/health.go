@@ -7,16 +7,19 @@ import (
 	"time"
 
 	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/downloads"
 	"github.com/roadstead/roadstead/internal/serve"
 )
 
 // health checks what the server depends on.
 type health struct {
-	ping    func(ctx context.Context) error
-	free    func() (bytes int64, err error) // of disk
-	reserve int64
-	queue   func() api.Queue
-	stop    atomic.Bool // the server is stopping: send new work elsewhere
+	ping     func(ctx context.Context) error
+	free     func() (bytes int64, err error) // of disk
+	reserve  int64
+	queue    func() api.Queue
+	settings func() (problem string) // of the stored download settings
+	journal  func() downloads.JournalState
+	stop     atomic.Bool // the server is stopping: send new work elsewhere
 }
 
 // pingLimit is how long a probe waits for the database.
@@ -42,6 +45,12 @@ func (h *health) Ready(ctx context.Context) serve.Readiness {
 		// A full disk refuses uploads only; downloads go on, so it does not make the server unready.
 		add("disk", true, fmt.Sprintf("%d bytes free, %d kept in reserve", free, h.reserve))
 	}
+	// The queue runs whatever the record of settings says, so that does not make the server unready (D-9.3).
+	problem := h.settings()
+	out.Checks = append(out.Checks, serve.Check{Name: "settings", OK: problem == "", Detail: problem})
+	// Neither does a journal that is behind: downloads go on, and only a crash would miss it.
+	j := h.journal()
+	out.Checks = append(out.Checks, serve.Check{Name: "journal", OK: !j.Late(), Detail: fmt.Sprintf("%d places not written down, behind by %d seconds", j.Unsaved, int(j.Behind.Seconds()))})
 	if h.stop.Load() {
 		add("running", false, "stopping")
 	} else {

@@ -4,15 +4,20 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/downloads"
 )
 
 func TestReadiness(t *testing.T) {
 	var pingErr, diskErr error
+	problem := "the stored record does not fit"
 	h := &health{
-		ping: func(context.Context) error { return pingErr },
-		free: func() (int64, error) { return 5, diskErr },
+		ping:     func(context.Context) error { return pingErr },
+		free:     func() (int64, error) { return 5, diskErr },
+		settings: func() string { return problem },
+		journal:  func() downloads.JournalState { return downloads.JournalState{Used: true, Behind: time.Hour} },
 		queue: func() api.Queue {
 			return api.Queue{Seats: 4, TickSeconds: .25, Classes: []api.QueueClass{{Waiting: 2, Active: 1}, {Waiting: 3, Held: 1, Paused: 1}}}
 		},
@@ -20,6 +25,12 @@ func TestReadiness(t *testing.T) {
 	got := h.Ready(t.Context())
 	if !got.Ready || got.Queue.Waiting != 5 || got.Queue.Active != 1 || got.Queue.Held != 1 || got.Queue.Paused != 1 || got.Queue.Seats != 4 || got.Queue.LastTickSeconds != .25 {
 		t.Errorf("got %+v", got)
+	}
+	// Settings that do not fit are told, and the server serves on its environment (D-9.3).
+	for _, c := range got.Checks {
+		if c.Name == "settings" && (c.OK || c.Detail != problem) {
+			t.Errorf("settings: %+v", c)
+		}
 	}
 	for name, set := range map[string]func(){
 		"database away": func() { pingErr = errors.New("away") },

@@ -20,7 +20,7 @@ import (
 
 // openServer makes the HTTP side and listens.
 func (a *App) openServer(ctx context.Context) (err error) {
-	a.health = &health{ping: a.store.Ping, free: a.freeDisk, reserve: a.cfg.DiskReserve, queue: a.downloads.Queue}
+	a.health = &health{ping: a.store.Ping, free: a.freeDisk, reserve: a.cfg.DiskReserve, queue: a.downloads.Queue, settings: a.settings.Problem, journal: a.downloads.Journal}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics.MustRegister(a.downloads.Collectors()...)
 	a.metrics.MustRegister(buildInfo(a.options.Version))
@@ -29,9 +29,12 @@ func (a *App) openServer(ctx context.Context) (err error) {
 		return err
 	}
 	handler, err := serve.New(serve.Config{Proxies: a.cfg.TrustedProxies, Version: a.options.Version}, serve.Services{
-		Auth:    a.identity,
-		API:     jsonapi.Services{Accounts: a.identity, Keys: a.identity, Grants: a.identity, Artifacts: a.artifacts, Links: a.artifacts, Queue: a.downloads.Queue},
-		Files:   files.New(a.cfg.Idle, a.artifacts, a.downloads, a.link),
+		Auth: a.identity,
+		API: jsonapi.Services{
+			Accounts: a.identity, Keys: a.identity, Grants: a.identity, Artifacts: a.artifacts, Links: a.artifacts,
+			Queue: a.downloads.Queue, Settings: a.settings, Bookings: a.downloads, Objects: a.artifacts,
+		},
+		Files:   files.New(a.downloads.Idle, a.artifacts, a.downloads, a.link),
 		Uploads: resumable,
 		Health:  a.health, Metrics: a.metrics, Log: a.options.Log,
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/serve"
@@ -63,6 +64,12 @@ func Settings() []Setting {
 		number("downloadReserve", "seats kept for interactive; -1: one from four seats on", -1, 65535, func(c *Config) *int { return &c.Reserve }),
 		seconds("downloadIdleSeconds", "pause after which a download gives its seat back", 1, 3600, func(c *Config) *time.Duration { return &c.Idle }),
 		number("downloadRangesPerSession", "responses of one download at once", 1, 64, func(c *Config) *int { return &c.RangesPerSession }),
+		{Key: "downloadStrategy", Usage: "who starts next: ordered, smallest-first, or shared for no queue at all", set: setStrategy, get: func(c *Config) string { return c.Strategy }},
+		{Key: "downloadAgingMinutes", Usage: "waiting this long raises a download, once per as long again; 0: never", set: setAging, get: func(c *Config) string { return strconv.Itoa(int(c.Aging / time.Minute)) }},
+		{Key: "downloadPreempt", Usage: "a seat may be taken back between two ranges: true or false", set: yesOrNo(func(c *Config) *bool { return &c.Preempt }), get: func(c *Config) string { return strconv.FormatBool(c.Preempt) }},
+		{Key: "downloadJournal", Usage: "places in the queue are kept in the database over a restart: true or false", set: yesOrNo(func(c *Config) *bool { return &c.Journal }), get: func(c *Config) string { return strconv.FormatBool(c.Journal) }},
+		size("downloadMinRate", "bytes per second that a seat asks of its reader; a slower one moves aside while others wait; 0: none", 0, 1<<40, func(c *Config) *int64 { return &c.MinRate }),
+		number("downloadPollBudget", "polls a second that all who wait are told to make together; 0: no such bound", 0, 1<<20, func(c *Config) *int { return &c.PollBudget }),
 		size("bandwidth", "bytes per second in all; 0: no ceiling", 0, 1<<40, func(c *Config) *int64 { return &c.Bandwidth }),
 		size("bandwidthPerPrincipal", "bytes per second of one principal; 0: no ceiling", 0, 1<<40, func(c *Config) *int64 { return &c.BandwidthPerPrincipal }),
 	}
@@ -170,6 +177,36 @@ func setLevel(c *Config, name, v string) error {
 		return nil
 	}
 	return fault.Invalid(name, "must be debug, info, warn or error, is %q", v)
+}
+
+func setStrategy(c *Config, name, v string) error {
+	switch v {
+	case api.StrategyOrdered, api.StrategySmallestFirst, api.StrategyShared:
+		c.Strategy = v
+		return nil
+	}
+	return fault.Invalid(name, "must be ordered, smallest-first or shared, is %q", v)
+}
+
+func setAging(c *Config, name, v string) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 || n > 60*24*30 {
+		return fault.Invalid(name, "must be a number of minutes between 0 and %d, is %q", 60*24*30, v)
+	}
+	c.Aging = time.Duration(n) * time.Minute
+	return nil
+}
+
+// yesOrNo is the setter of a switch.
+func yesOrNo(field func(*Config) *bool) func(c *Config, name, v string) error {
+	return func(c *Config, name, v string) error {
+		switch v {
+		case "true", "false":
+			*field(c) = v == "true"
+			return nil
+		}
+		return fault.Invalid(name, "must be true or false, is %q", v)
+	}
 }
 
 // setWeights takes all four at once, so that no weight is left over from elsewhere (D-4.1).

@@ -2,6 +2,7 @@ package artifacts
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"time"
@@ -22,6 +23,9 @@ type File struct {
 	CreatedBy  string // account id
 	Deleted    bool   // this revision is the path's deletion
 }
+
+// RevisionID names the immutable thing that a path resolved to: a rewritten path is another download (D-2.2).
+func (f File) RevisionID() string { return fmt.Sprintf("%s/%s@%d", f.Repository, f.Path, f.Revision) }
 
 // ETag is the file's strong entity tag, quotes included. It follows the content: two revisions of the same bytes
 // share it, so that a download goes on over a re-upload of the same file.

@@ -15,7 +15,7 @@ type Options struct {
 	Idle time.Duration
 	// OnSent hears of bytes on their way to the client (see ConnContext), and of 0 when the socket accepted some that
 	// are not there yet, and every two seconds while the governor holds the response back: such a session is not idle.
-	// The counts of a response add up to Result.Bytes. It is called from Send's goroutine.
+	// The counts of a whole response add up to Result.Bytes. It is called from Send's goroutine.
 	OnSent func(n int64)
 }
 
@@ -47,7 +47,7 @@ func Send(w http.ResponseWriter, r *http.Request, a *Answer, flow *governor.Flow
 	defer file.Close() // read only: nothing to lose
 	t := newTransfer(w, r, a, file, flow, o)
 	err = t.run(r.Context())
-	if more := t.meter.rest(); more > 0 {
+	if more := t.meter.rest(); more > 0 && err == nil { // of a cut response they got lost on the way
 		t.tell(more)
 	}
 	res.Bytes = t.meter.sent

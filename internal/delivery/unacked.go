@@ -12,7 +12,8 @@ type connKey struct{}
 // them: sockets accept megabytes at once that the link has yet to carry, and a rate taken from that would be too high.
 // Without it OnSent counts bytes when the socket accepts them.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
-	if t, ok := c.(interface{ NetConn() net.Conn }); ok { // TLS
+	t, encrypted := c.(interface{ NetConn() net.Conn }) // TLS
+	if encrypted {
 		c = t.NetConn()
 	}
 	s, ok := c.(syscall.Conn)
@@ -22,6 +23,9 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	raw, err := s.SyscallConn()
 	if err != nil {
 		return ctx
+	}
+	if encrypted {
+		holdLess(raw) // a write under TLS cannot be looked after while it blocks: let it block for short
 	}
 	return context.WithValue(ctx, connKey{}, raw)
 }

@@ -12,12 +12,11 @@ import (
 
 // Config sizes the queue.
 type Config struct {
-	Policy          session.Policy
-	SessionMinBytes int64         // larger objects are sessions; others take the per-request queue (D-2.5)
-	Hold            time.Duration // how long a request without a download id is held before it is answered busy (D-2.4)
-	HoldLimit       int           // requests held at once
-	Small           SmallConfig
-	Seed            uint64 // feeds the spread of check times
+	Settings                // in force until Configure changes them
+	Hold      time.Duration // how long a request without a download id is held before it is answered busy (D-2.4)
+	HoldLimit int           // requests held at once
+	Small     SmallConfig
+	Seed      uint64 // feeds the spread of check times
 }
 
 // SmallConfig bounds the per-request queue of objects up to SessionMinBytes (D-2.5).
@@ -32,19 +31,17 @@ type SmallConfig struct {
 // Default is the configuration of the documents for a number of seats.
 func Default(seats int) Config {
 	return Config{
-		Policy: session.Default(seats), SessionMinBytes: 16 << 20, Hold: 20 * time.Second, HoldLimit: 64,
+		Settings: Settings{Policy: session.Default(seats), SessionMinBytes: 16 << 20}, Hold: 20 * time.Second, HoldLimit: 64,
 		Small: SmallConfig{Active: 16, ActivePerPrincipal: 4, Waiting: 64, WaitingPerPrincipal: 8, Wait: 20 * time.Second},
 	}
 }
 
 // Validate names the first field that cannot work.
 func (c Config) Validate() error {
-	if err := c.Policy.Validate(); err != nil {
+	if err := c.Settings.Validate(); err != nil {
 		return err
 	}
 	switch {
-	case c.SessionMinBytes < 0:
-		return fault.Invalid("sessionMinBytes", "must not be negative")
 	case c.Hold < 0 || c.Hold > time.Hour:
 		return fault.Invalid("holdSeconds", "must be between 0 and 3600")
 	case c.HoldLimit < 0:

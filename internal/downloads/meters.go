@@ -28,7 +28,7 @@ func newMeters() *meters {
 		}, []string{"class"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "roadstead_download_sessions_ended_total",
-			Help: "Download sessions that left a state, by what became of them: finished, paused, no_show, forgotten.",
+			Help: "Download sessions that left a state, by what became of them: finished, paused, no_show, forgotten, aside.",
 		}, []string{"class", "outcome"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "roadstead_download_sessions_refused_total", Help: "Download sessions refused because a bound was reached.",
@@ -61,6 +61,8 @@ func outcome(k session.EffectKind) string {
 		return "no_show"
 	case session.Forgot:
 		return "forgotten"
+	case session.MovedAside:
+		return "aside"
 	}
 	return ""
 }
@@ -111,6 +113,7 @@ func (g gauges) Collect(ch chan<- prometheus.Metric) {
 		name := class.Class(i).String()
 		gauge(sessionsDesc, n.Waiting, name, "waiting")
 		gauge(sessionsDesc, n.Active, name, "active")
+		gauge(sessionsDesc, n.Aside, name, "aside")
 		gauge(sessionsDesc, n.Paused, name, "paused")
 	}
 	gauge(heldDesc, holding)

@@ -2,7 +2,10 @@ package downloads
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"math"
+	"sync"
 	"time"
 
 	"github.com/roadstead/roadstead/api"
@@ -15,6 +18,9 @@ import (
 func (s *Service) Run(ctx context.Context) error {
 	timer := time.NewTimer(session.TickEvery)
 	defer timer.Stop()
+	var journal sync.WaitGroup
+	journal.Go(func() { s.keepJournal(ctx) })
+	defer journal.Wait()
 	mark := mark{state: s.state, value: s.marked}
 	for {
 		select {
@@ -28,20 +34,36 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 }
 
+// pause is the time to the next tick: as the machine asks, or ten times the length of the last one (D-7.2).
+func pause(asked, last time.Duration) time.Duration { return max(asked, 10*last) }
+
 func (s *Service) tick() (next time.Duration, waiting bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	began := s.clock.Now()
+	if wall := s.clock.Wall(); s.hours.turns(began, wall) {
+		s.turnWindows(began, wall)
+	}
 	effects, next := s.machine.Tick(began)
 	for _, f := range effects {
 		s.act(f)
 	}
+	s.bookings.sweep(s.clock.Wall())
+	close(s.ticked)
+	s.ticked = make(chan struct{})
 	s.lastTick = s.clock.Now().Sub(began)
 	s.meters.tick.Observe(s.lastTick.Seconds())
 	for _, c := range s.machine.Counts().Classes {
 		waiting = waiting || c.Waiting > 0
 	}
-	return max(next, 10*s.lastTick), waiting
+	return pause(next, s.lastTick), waiting
+}
+
+// nextTick is closed when the next tick is over: places are known then.
+func (s *Service) nextTick() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ticked
 }
 
 // mark writes down when the queue stops or begins to be empty.
@@ -81,7 +103,7 @@ func (s *Service) Queue() api.Queue {
 	defer s.mu.Unlock()
 	now, wall, c, p := s.clock.Now(), s.clock.Wall(), s.machine.Counts(), s.conf.Policy
 	q := api.Queue{
-		Strategy: "ordered", Seats: p.Sessions, Reserve: p.Reserve, PerPrincipal: p.PerPrincipal, RateBytes: c.Rate,
+		Strategy: s.conf.Strategy(), Admission: s.conf.Admission(), Seats: p.Sessions, Reserve: p.Reserve, PerPrincipal: p.PerPrincipal, RateBytes: c.Rate,
 		TickSeconds: s.lastTick.Seconds(), AsOf: wall.Truncate(time.Millisecond),
 	}
 	waiting := 0
@@ -89,7 +111,7 @@ func (s *Service) Queue() api.Queue {
 		waiting += n.Waiting
 		q.SeatsInUse += n.Active
 		row := api.QueueClass{
-			Class: class.Class(i).String(), Weight: int(p.Weights[i]), Waiting: n.Waiting, Active: n.Active, Paused: n.Paused,
+			Class: class.Class(i).String(), Weight: int(p.Weights[i]), Waiting: n.Waiting, Active: n.Active, Aside: n.Aside, Paused: n.Paused,
 			Held: n.Held, WaitingBytes: n.WaitingBytes,
 		}
 		if n.Waiting > 0 {
@@ -101,5 +123,22 @@ func (s *Service) Queue() api.Queue {
 		at := wall.Add(drained.Sub(now)).Truncate(time.Millisecond)
 		q.DrainsAt = &at
 	}
+	s.compare(&q)
 	return q
 }
+
+// compare tells how unlike the waiting sizes are, and which strategy serves them better (D-11.2).
+func (s *Service) compare(q *api.Queue) {
+	g, known := s.machine.Gini()
+	if !known {
+		return
+	}
+	g = math.Round(g*1000) / 1000
+	q.SizeGini = &g
+	if g >= giniAdvice && s.conf.Strategy() == api.StrategyOrdered {
+		q.Advice = fmt.Sprintf("the waiting sizes differ much (Gini coefficient %.2f): smallest-first would make the mean wait shorter; from 0.5 on even sharing the link would", g)
+	}
+}
+
+// giniAdvice is from where on the strategy smallest-first is worth saying.
+const giniAdvice = 0.4

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/roadstead/roadstead/api"
-	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/core/session"
 	"github.com/roadstead/roadstead/internal/fault"
@@ -32,7 +31,12 @@ type Service struct {
 	passes   int                     // open
 	draining bool
 	lastTick time.Duration
-	alone    chan struct{} // closed when draining begins: every hold ends
+	hours    hours
+	ticked   chan struct{} // closed at the next tick
+	bookings bookings
+	open     map[session.Key]map[*Pass]context.CancelCauseFunc // responses that a cancellation ends
+	journal  *journal                                          // nil: none
+	alone    chan struct{}                                     // closed when draining begins: every hold ends
 }
 
 // hold is one request held open; wake is closed when it should ask again.
@@ -40,6 +44,8 @@ type hold struct {
 	wake chan struct{}
 	most time.Duration
 	door bool // a called client waits at the door for the seat about to come
+
+	cancelled bool // the session was cancelled meanwhile; guarded by the service's lock
 }
 
 // New makes the queue. When downloads were waiting as the last process stopped, no seat is given for the first two
@@ -60,11 +66,14 @@ func New(ctx context.Context, conf Config, clk clock.Clock, state State, signer 
 	if waiters {
 		m.Settle(now.Add(session.SettleFor))
 	}
-	return &Service{
+	s := &Service{
 		conf: conf, clock: clk, state: state, signer: signer, base: clk.Wall().Add(-time.Duration(now)),
 		marked: waiters, small: newSmall(conf.Small, clk), meters: newMeters(), machine: m,
-		held: map[session.Key][]*hold{}, alone: make(chan struct{}),
-	}, nil
+		held: map[session.Key][]*hold{}, alone: make(chan struct{}), ticked: make(chan struct{}), bookings: newBookings(),
+		open: map[session.Key]map[*Pass]context.CancelCauseFunc{},
+	}
+	s.turnWindows(now, clk.Wall())
+	return s, nil
 }
 
 // Admit gives a response leave to send, or a *Waiting with the place in the queue, or another fault with a time to
@@ -74,23 +83,33 @@ func (s *Service) Admit(ctx context.Context, r Request) (*Pass, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.Size <= s.conf.SessionMinBytes {
-		return s.admitSmall(ctx, r, applied)
-	}
 	e := session.Event{
 		Kind: session.Request, Key: r.Key(), Principal: digest(r.Principal.ID), Class: applied, Identified: r.DownloadID != "",
 		Size: r.Size, From: r.From, To: r.To, Tail: r.Tail,
 	}
-	if s.signer != nil && r.Ticket != "" {
-		if arrival, ok := s.signer.Verify(r.Ticket, e.Key, s.clock.Wall()); ok {
-			e.Ticketed, e.Arrival = true, clock.Mono(arrival.Sub(s.base))
+	s.present(&e, r.Ticket)
+	for { // settings that change meanwhile send a request from one admission to the other
+		pass, h, err := s.ask(e, true)
+		if h != nil {
+			pass, err = s.wait(ctx, e, h)
+		}
+		if err == errElsewhere {
+			pass, err = s.admitSmall(ctx, r, e)
+		}
+		if err != errElsewhere {
+			return pass, err
 		}
 	}
-	pass, h, err := s.ask(e, true)
-	if h == nil {
-		return pass, err
+}
+
+// present lets a ticket speak for its session, if it is good (D-8.2).
+func (s *Service) present(e *session.Event, ticket string) {
+	if s.signer == nil || ticket == "" {
+		return
 	}
-	return s.wait(ctx, e, h)
+	if arrival, ok := s.signer.Verify(ticket, e.Key, s.clock.Wall()); ok {
+		e.Ticketed, e.Arrival = true, clock.Mono(arrival.Sub(s.base))
+	}
 }
 
 // wait keeps a request open until its session gets a seat, the hold is over, or the client is gone.
@@ -111,6 +130,9 @@ func (s *Service) wait(ctx context.Context, e session.Event, h *hold) (*Pass, er
 		}
 		s.letGo(e.Key, h)
 		var pass *Pass
+		if h.cancelled { // nobody else changes a hold that was let go
+			return nil, errCancelled
+		}
 		var err error
 		if pass, h, err = s.ask(e, !last); h == nil {
 			return pass, err
@@ -122,6 +144,12 @@ func (s *Service) wait(ctx context.Context, e session.Event, h *hold) (*Pass, er
 func (s *Service) ask(e session.Event, mayHold bool) (*Pass, *hold, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.tooEarly(&e); err != nil {
+		return nil, nil, err
+	}
+	if s.perRequest(e) {
+		return nil, nil, errElsewhere
+	}
 	now := s.clock.Now()
 	if s.draining && !s.machine.Active(e.Key) {
 		return nil, nil, s.turnAway(now, e)
@@ -130,7 +158,7 @@ func (s *Service) ask(e session.Event, mayHold bool) (*Pass, *hold, error) {
 	switch answer.Kind {
 	case session.Serve:
 		est, _ := s.machine.Estimate(now, e.Key)
-		p := &Pass{service: s, key: e.Key, class: answer.Class, ticket: s.ticket(e.Key, est.Arrival)}
+		p := &Pass{service: s, key: e.Key, class: answer.Class, ticket: s.ticket(e.Key, est.Arrival), lane: s.lane(e.Key, answer.Class)}
 		s.passes++
 		return p, nil, nil
 	case session.Refuse:
@@ -164,6 +192,7 @@ func (s *Service) apply(now clock.Mono, e session.Event) (answer session.Effect)
 
 func (s *Service) act(f session.Effect) {
 	s.meters.effect(f)
+	s.bookings.effect(f, s.clock.Wall())
 	if f.Kind == session.Seated || f.Kind == session.Paused || f.Kind == session.Finished {
 		s.wake(f.Key)
 	}
@@ -283,13 +312,16 @@ func (s *Service) Drain() {
 	s.small.drain()
 }
 
-func (s *Service) admitSmall(ctx context.Context, r Request, applied class.Class) (*Pass, error) {
-	if err := s.small.enter(ctx, r.Principal.ID); err != nil {
+// admitSmall admits one request by itself. A session that waited for a seat under earlier settings is over with that.
+func (s *Service) admitSmall(ctx context.Context, r Request, e session.Event) (*Pass, error) {
+	if err := s.small.enter(ctx, r.Principal.ID, e); err != nil {
 		return nil, err
 	}
-	p := &Pass{service: s, class: applied, principal: r.Principal.ID, small: true}
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.machine.Active(e.Key) {
+		s.apply(s.clock.Now(), session.Event{Kind: session.Cancel, Key: e.Key})
+	}
 	s.passes++
-	s.mu.Unlock()
-	return p, nil
+	return &Pass{service: s, class: e.Class, principal: r.Principal.ID, small: true}, nil
 }

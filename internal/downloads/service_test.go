@@ -117,7 +117,7 @@ func TestWaitThenStart(t *testing.T) {
 		if !w.Wait.Known || h.Get(api.HeaderQueuePosition) != "1" || h.Get(api.HeaderStartsAt) == "" || h.Get(api.HeaderDownloadClass) != "interactive" {
 			t.Errorf("place %+v, headers %v", w.Wait, h)
 		}
-		first.Sent(size)
+		first.Sent(size, 0)
 		first.Close(0, size, true)
 		second := mustServe(t, s, ctx, whole("bob", "b"))
 		second.Header(h)
@@ -135,7 +135,7 @@ func TestHold(t *testing.T) {
 		tool, began := whole("bob", ""), time.Now()
 		go func() {
 			<-time.After(5 * time.Second)
-			first.Sent(size)
+			first.Sent(size, 0)
 			first.Close(0, size, true)
 		}()
 		second := mustServe(t, s, ctx, tool)
@@ -247,7 +247,7 @@ func TestRestartKeepsPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s did not start at its turn: %v", names[0], err)
 		}
-		p.Sent(size)
+		p.Sent(size, 0)
 		p.Close(0, size, true)
 	})
 }

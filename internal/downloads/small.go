@@ -7,6 +7,7 @@ import (
 
 	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/core/session"
 	"github.com/roadstead/roadstead/internal/fault"
 )
 
@@ -28,15 +29,17 @@ type small struct {
 
 type turn struct {
 	principal string
-	called    chan error // receives once
+	event     session.Event // what it is a request for
+	called    chan error    // receives once
 }
 
 func newSmall(c SmallConfig, clk clock.Clock) *small {
 	return &small{conf: c, clock: clk, running: map[string]int{}, queued: map[string]int{}, pace: 100 * time.Millisecond}
 }
 
-// enter waits for a place. Its faults are busy with a time to come back, or the context's error.
-func (q *small) enter(ctx context.Context, principal string) error {
+// enter waits for a place. Its faults are busy with a time to come back, or the context's error; errElsewhere when the
+// settings sent the request to the sessions meanwhile.
+func (q *small) enter(ctx context.Context, principal string, e session.Event) error {
 	q.mu.Lock()
 	if q.draining {
 		q.mu.Unlock()
@@ -51,7 +54,7 @@ func (q *small) enter(ctx context.Context, principal string) error {
 		defer q.mu.Unlock()
 		return q.busy()
 	}
-	t := &turn{principal: principal, called: make(chan error, 1)}
+	t := &turn{principal: principal, event: e, called: make(chan error, 1)}
 	q.waiting = append(q.waiting, t)
 	q.queued[principal]++
 	q.mu.Unlock()
@@ -149,6 +152,22 @@ func (q *small) drain() {
 		t.called <- fault.Later(fault.Busy, api.ReasonDraining, drainRetry, "the server is stopping; come back in a few seconds")
 	}
 	q.waiting = nil
+}
+
+// reroute sends those away who wait and do not belong here any more.
+func (q *small) reroute(stays func(session.Event) bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var staying []*turn
+	for _, t := range q.waiting {
+		if stays(t.event) {
+			staying = append(staying, t)
+			continue
+		}
+		q.unqueue(t.principal)
+		t.called <- errElsewhere
+	}
+	q.waiting = staying
 }
 
 // counts is how many run and how many wait.

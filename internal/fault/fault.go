@@ -13,22 +13,23 @@ type Code string
 
 // The codes of the wire contract. Status maps each to its HTTP status.
 const (
-	InvalidInput      Code = "invalid_input"
-	Unauthorized      Code = "unauthorized"
-	Forbidden         Code = "forbidden"
-	NotFound          Code = "not_found" // also "exists, but is not yours"
-	Conflict          Code = "conflict"
-	AlreadyExists     Code = "already_exists"
-	RevisionMismatch  Code = "revision_mismatch"
-	PreconditionFails Code = "precondition_failed"
-	RangeInvalid      Code = "range_not_satisfiable"
-	IntegrityMismatch Code = "integrity_mismatch"
-	TooLarge          Code = "too_large"
-	RateLimited       Code = "rate_limited"
-	Busy              Code = "busy"
-	CapacityExceeded  Code = "capacity_exceeded"
-	ReadOnly          Code = "read_only"
-	Internal          Code = "internal"
+	InvalidInput        Code = "invalid_input"
+	Unauthorized        Code = "unauthorized"
+	Forbidden           Code = "forbidden"
+	NotFound            Code = "not_found" // also "exists, but is not yours"
+	Conflict            Code = "conflict"
+	AlreadyExists       Code = "already_exists"
+	RevisionMismatch    Code = "revision_mismatch"
+	PreconditionFails   Code = "precondition_failed"
+	RangeInvalid        Code = "range_not_satisfiable"
+	IntegrityMismatch   Code = "integrity_mismatch"
+	IdempotencyMismatch Code = "idempotency_mismatch" // a repeated Idempotency-Key came with another body
+	TooLarge            Code = "too_large"
+	RateLimited         Code = "rate_limited"
+	Busy                Code = "busy"
+	CapacityExceeded    Code = "capacity_exceeded"
+	ReadOnly            Code = "read_only"
+	Internal            Code = "internal"
 )
 
 // Status is the HTTP status of the code on the native API.
@@ -52,7 +53,7 @@ func (c Code) Status() int {
 		return 413
 	case RangeInvalid:
 		return 416
-	case IntegrityMismatch:
+	case IntegrityMismatch, IdempotencyMismatch:
 		return 422
 	case RateLimited:
 		return 429

@@ -3,11 +3,11 @@
 package governor
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/fault"
 )
@@ -16,6 +16,9 @@ import (
 type Config struct {
 	Total        int64 // over everything that is sent
 	PerPrincipal int64 // over all connections of one principal
+	// Outside is the part of Total, by class, that sessions begun outside the class's window share (D-5.2). It counts
+	// only while Total is set.
+	Outside [class.Count]float64
 }
 
 // MinRate is the lowest ceiling: below it one slice of 64 KiB would take more than a minute.
@@ -31,12 +34,27 @@ func (c Config) Validate() error {
 			return fault.Invalid(f.name, "must be 0 (no ceiling) or at least %d bytes per second, is %d", MinRate, f.rate)
 		}
 	}
+	for i, share := range c.Outside {
+		if !(share >= 0 && share <= 1) {
+			return fault.Invalid("outside."+class.Class(i).String(), "must be a share between 0 and 1, is %g", share)
+		}
+	}
 	return nil
+}
+
+// outside is the ceiling of a class's sessions that began outside its window. It is never nothing: a session may have
+// begun on a larger share than there is now, and never fails.
+func (c Config) outside(k class.Class) int64 {
+	if c.Total == 0 {
+		return 0
+	}
+	return max(int64(c.Outside[k]*float64(c.Total)), trickle)
 }
 
 // Governor gives out leave to send. When a ceiling is reached, bytes are split equally between the principals that
 // want some, then equally between the sessions of a principal: connections, sessions and responses opened on top gain
-// a principal nothing. It is safe for concurrent use and runs no goroutine of its own.
+// a principal nothing. A session may be put aside, where it gets what the others leave, and one that began outside its
+// window is held to its class's outside share. It is safe for concurrent use and runs no goroutine of its own.
 type Governor struct {
 	clock   clock.Clock
 	limited atomic.Bool
@@ -44,13 +62,13 @@ type Governor struct {
 
 	mu    sync.Mutex
 	conf  Config
-	queue queue
+	queue *queue
 	timer *time.Timer // fires when the next waiting flow may send; nil before anyone waited
 }
 
 // New makes a governor.
 func New(c Config, clk clock.Clock) (*Governor, error) {
-	g := &Governor{clock: clk, queue: queue{principals: map[string]*principal{}, sweepAt: 64}}
+	g := &Governor{clock: clk, queue: newQueue()}
 	if err := g.Set(c); err != nil {
 		return nil, err
 	}
@@ -62,9 +80,14 @@ func (g *Governor) Set(c Config) error {
 	return g.change(func(now *Config) { *now = c })
 }
 
-// SetTotal changes the ceiling over everything and keeps the other.
+// SetTotal changes the ceiling over everything and keeps the others.
 func (g *Governor) SetTotal(rate int64) error {
 	return g.change(func(now *Config) { now.Total = rate })
+}
+
+// SetOutside changes the outside shares and keeps the ceilings (D-5.2).
+func (g *Governor) SetOutside(shares [class.Count]float64) error {
+	return g.change(func(now *Config) { now.Outside = shares })
 }
 
 func (g *Governor) change(edit func(*Config)) error {
@@ -76,8 +99,8 @@ func (g *Governor) change(edit func(*Config)) error {
 		return err
 	}
 	g.conf = c
-	g.queue.limit(g.clock.Now(), c.Total, c.PerPrincipal)
-	g.limited.Store(c != Config{})
+	g.queue.limit(g.clock.Now(), c)
+	g.limited.Store(c.Total > 0 || c.PerPrincipal > 0)
 	g.slice.Store(sliceAt(c))
 	g.dispatch()
 	return nil
@@ -129,94 +152,4 @@ func (g *Governor) wake() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.dispatch()
-}
-
-// Flow is one response's stream of bytes. One goroutine uses it; Waiting may be asked by any.
-type Flow struct {
-	governor *Governor
-	session  *session
-	want     int64
-	granted  chan struct{} // holds the one grant of the present Take
-	waiting  atomic.Bool
-}
-
-// Flow opens a stream for a response. Responses of one session share that session's part; the zero session belongs to
-// no other response. Close it when the response ends.
-func (g *Governor) Flow(principal string, session [16]byte) *Flow {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return &Flow{governor: g, session: g.queue.join(g.clock.Now(), principal, session), granted: make(chan struct{}, 1)}
-}
-
-// Close ends the stream. It must not overlap a Take.
-func (f *Flow) Close() {
-	g := f.governor
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.queue.leave(g.clock.Now(), f.session)
-}
-
-// Slice is how many bytes one Take should ask for at the present ceilings.
-func (f *Flow) Slice() int64 { return f.governor.slice.Load() }
-
-// Waiting reports whether the flow waits for the governor now: its response is then held back by us, and is not a
-// stalled reader (D-2.8).
-func (f *Flow) Waiting() bool { return f.waiting.Load() }
-
-// StillEvery is how often a waiting Take says that it is still there.
-const StillEvery = 2 * time.Second
-
-// Take blocks until n bytes may be sent; they count as sent from then on. While it waits it calls still, when not
-// nil, every two seconds. It fails only with the context's error.
-func (f *Flow) Take(ctx context.Context, n int64, still func()) error {
-	g := f.governor
-	if n <= 0 || !g.limited.Load() {
-		return ctx.Err()
-	}
-	g.mu.Lock()
-	f.want = n
-	g.queue.ask(f)
-	g.dispatch()
-	g.mu.Unlock()
-	select {
-	case <-f.granted:
-		return nil
-	default:
-	}
-	f.waiting.Store(true)
-	defer f.waiting.Store(false)
-	return f.wait(ctx, still)
-}
-
-func (f *Flow) wait(ctx context.Context, still func()) error {
-	var tick <-chan time.Time
-	if still != nil {
-		t := time.NewTicker(StillEvery)
-		defer t.Stop()
-		tick = t.C
-	}
-	for {
-		select {
-		case <-f.granted:
-			return nil
-		case <-tick:
-			still()
-		case <-ctx.Done():
-			return f.giveUp(ctx)
-		}
-	}
-}
-
-// giveUp leaves the line, unless the grant came at the same moment: then its bytes are paid for and may be sent.
-func (f *Flow) giveUp(ctx context.Context) error {
-	g := f.governor
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	select {
-	case <-f.granted:
-		return nil
-	default:
-		g.queue.drop(f)
-		return ctx.Err()
-	}
 }

@@ -108,8 +108,8 @@ func TestTakeEndsWithItsContext(t *testing.T) {
 			t.Errorf("the one who left still cost %v", d)
 		}
 		a.Close()
-		if len(g.queue.principals) != 0 {
-			t.Errorf("%d principals left", len(g.queue.principals))
+		if len(g.queue.names) != 0 {
+			t.Errorf("%d principals left", len(g.queue.names))
 		}
 	})
 }

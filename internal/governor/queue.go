@@ -1,130 +1,133 @@
 package governor
 
-import "github.com/roadstead/roadstead/internal/clock"
+import (
+	"time"
+
+	"github.com/roadstead/roadstead/internal/class"
+	"github.com/roadstead/roadstead/internal/clock"
+)
 
 // queue decides whose bytes go next: token buckets say when, start-time fair queueing says who, first between
-// principals, then between the sessions of one; the flows of a session go in turn. It is pure: no clock, no lock,
-// time comes as an argument, and equal calls give equal answers.
+// principals, then between the sessions of one; the flows of a session go in turn. Sessions aside get what nobody else
+// wants. It is pure: no clock, no lock, time comes as an argument, and equal calls give equal answers.
 type queue struct {
-	total      bucket
-	each       int64 // ceiling of one principal in bytes per second; 0 when there is none
-	level            // of principals
-	principals map[string]*principal
-	sweepAt    int
-	ready      line[*principal] // want bytes and are under their ceiling, by start tag
-	parked     line[*principal] // want bytes and wait for their own bucket, by the instant it opens
-	starved    bool             // the total bucket was all that held the ready ones back
-	granted    []*Flow          // scratch of grant
+	total   bucket
+	each    int64 // ceiling of one principal in bytes per second; 0 when there is none
+	road    lane
+	aside   lane
+	owed    clock.Mono // from then on the lane aside goes first for one slice, so that nothing in it ever fails
+	gates   [class.Count]gate
+	names   map[string]*account
+	sweepAt int
+	parked  line[*principal] // want bytes and wait for their own bucket, by the instant it opens
+	starved bool             // the total bucket was all that held the ready ones back
+	granted []*Flow          // scratch of grant
 }
 
-type principal struct {
-	place
-	tags
-	bucket
-	level    // of its sessions
-	name     string
-	parked   bool // stands in the line of the parked
-	late     bool // its own bucket, not it, was late: it was parked before its present turn
-	flows    int  // open ones, over all sessions
-	sessions map[[16]byte]*session
-	wanting  line[*session]
-}
+func newQueue() *queue { return &queue{names: map[string]*account{}, sweepAt: 64} }
 
-type session struct {
-	place
-	tags
-	of    *principal
-	id    [16]byte
-	flows int     // open ones
-	asks  []*Flow // waiting, in the order they came
-}
-
-// level is the virtual time, in bytes, of one set of competitors.
-type level struct {
-	at    int64 // start tag of the last one served
-	floor int64 // where newcomers begin: the furthest end of those who left, so that leaving forgives nothing
-}
-
-// tags place one competitor in its level. One that begins to want starts at the level's virtual time, or at the end
-// of what it was served before when that is later: no arrears for having been idle, no gain from having been greedy.
-type tags struct{ start, finish int64 }
-
-func (t *tags) begin(l *level) { t.start = max(l.at, t.finish) }
-
-func (t *tags) serve(l *level, n int64) {
-	l.at = t.start
-	t.finish = t.start + n
-	t.start = t.finish
-}
-
-func (t *tags) quit(l *level) { l.floor = max(l.floor, t.finish) }
+// trickle is what the lane aside gets in all when the road leaves nothing, in bytes per second.
+const trickle = 16 << 10
 
 // join opens a flow of a session. The zero session is nobody else's: each such flow stands for itself.
 func (q *queue) join(now clock.Mono, name string, id [16]byte) *session {
-	p := q.principals[name]
-	if p == nil {
+	a := q.names[name]
+	if a == nil {
 		q.sweep(now)
-		p = &principal{name: name, sessions: map[[16]byte]*session{}}
-		p.rate, p.finish = q.each, q.floor
-		q.principals[name] = p
+		a = &account{name: name, sessions: map[[16]byte]*session{}}
+		a.rate = q.each
+		a.road = a.enter(&q.road)
+		q.names[name] = a
 	}
-	p.flows++
-	s := p.sessions[id]
+	a.flows++
+	s := a.sessions[id]
 	if s == nil {
-		s = &session{of: p, id: id}
-		s.finish = p.floor
+		s = &session{of: a.road, id: id}
+		s.finish = a.road.floor
 		if id != ([16]byte{}) {
-			p.sessions[id] = s
+			a.sessions[id] = s
 		}
 	}
 	s.flows++
 	return s
 }
 
+// enter gives an account a place in a lane.
+func (a *account) enter(l *lane) *principal {
+	p := &principal{account: a, lane: l}
+	p.finish = l.floor
+	return p
+}
+
 // leave closes a flow that is not waiting. A principal in debt to its own ceiling is remembered until it is paid, or
 // it would shed the ceiling by hanging up.
 func (q *queue) leave(now clock.Mono, s *session) {
-	p := s.of
+	a := s.of.account
 	if s.flows--; s.flows == 0 {
-		s.quit(&p.level)
-		delete(p.sessions, s.id)
+		s.quit(&s.of.level)
+		delete(a.sessions, s.id)
 	}
-	if p.flows--; p.flows == 0 && p.open(now) {
-		q.forget(p)
+	if a.flows--; a.flows == 0 && a.open(now) {
+		q.forget(a)
 	}
 }
 
-func (q *queue) forget(p *principal) {
-	p.quit(&q.level)
-	delete(q.principals, p.name)
+func (q *queue) forget(a *account) {
+	a.road.quit(&q.road.level)
+	if a.aside != nil {
+		a.aside.quit(&q.aside.level)
+	}
+	for c, t := range a.outside {
+		if t != nil {
+			t.quit(&q.gates[c].level)
+		}
+	}
+	delete(q.names, a.name)
 }
 
 // sweep forgets the absent who have paid, each time the number of principals has doubled.
 func (q *queue) sweep(now clock.Mono) {
-	if len(q.principals) < q.sweepAt {
+	if len(q.names) < q.sweepAt {
 		return
 	}
-	for _, p := range q.principals {
-		if p.flows == 0 && p.open(now) {
-			q.forget(p)
+	for _, a := range q.names {
+		if a.flows == 0 && a.open(now) {
+			q.forget(a)
 		}
 	}
-	q.sweepAt = max(64, 2*len(q.principals))
+	q.sweepAt = max(64, 2*len(q.names))
 }
 
 // ask puts a flow in line for f.want bytes.
 func (q *queue) ask(f *Flow) {
 	s := f.session
 	s.asks = append(s.asks, f)
-	if len(s.asks) > 1 {
+	if len(s.asks) == 1 {
+		q.wait(s)
+	}
+}
+
+// wait puts a session that began to want in its line: at its gate first, when it has one.
+func (q *queue) wait(s *session) {
+	if !s.lane.Outside {
+		q.compete(s)
 		return
 	}
+	a, c := s.of.account, s.lane.Class
+	if a.outside[c] == nil {
+		a.outside[c] = &tags{finish: q.gates[c].floor}
+	}
+	q.gates[c].stand(s, a.outside[c])
+}
+
+// compete puts a session among those of its principal that want bytes.
+func (q *queue) compete(s *session) {
 	p := s.of
 	s.begin(&p.level)
 	p.wanting.push(s, s.start)
 	if p.wanting.Len() == 1 {
-		p.begin(&q.level)
-		q.ready.push(p, p.start)
+		p.begin(&p.lane.level)
+		p.lane.ready.push(p, p.start)
 	}
 }
 
@@ -137,10 +140,18 @@ func (q *queue) drop(f *Flow) {
 			break
 		}
 	}
-	p := s.of
-	if len(s.asks) > 0 {
+	if len(s.asks) == 0 {
+		q.unwait(s)
+	}
+}
+
+// unwait takes a session out of whatever line it stands in.
+func (q *queue) unwait(s *session) {
+	if s.gate != nil {
+		s.gate.leave(s)
 		return
 	}
+	p := s.of
 	if p.wanting.remove(s); p.wanting.Len() > 0 {
 		return
 	}
@@ -148,8 +159,31 @@ func (q *queue) drop(f *Flow) {
 		q.parked.remove(p)
 		p.parked = false
 	} else {
-		q.ready.remove(p)
+		p.lane.ready.remove(p)
 	}
+}
+
+// steer moves a session, waiting or not, to another lane. It begins there like a newcomer.
+func (q *queue) steer(s *session, to Lane) {
+	if s.lane == to {
+		return
+	}
+	if len(s.asks) > 0 {
+		q.unwait(s)
+		defer q.wait(s)
+	}
+	if a := s.of.account; s.lane.Aside != to.Aside {
+		s.quit(&s.of.level)
+		s.of = a.road
+		if to.Aside {
+			if a.aside == nil {
+				a.aside = a.enter(&q.aside)
+			}
+			s.of = a.aside
+		}
+		s.finish = s.of.floor
+	}
+	s.lane = to
 }
 
 // grant takes the flows that may send now out of the line. The slice is valid until the next call.
@@ -158,68 +192,100 @@ func (q *queue) grant(now clock.Mono) []*Flow {
 	for q.parked.Len() > 0 && q.parked.first().open(now) {
 		p := q.parked.pop()
 		p.parked, p.late = false, true
-		p.begin(&q.level)
-		q.ready.push(p, p.start)
+		p.begin(&p.lane.level)
+		p.lane.ready.push(p, p.start)
+	}
+	for i := range q.gates {
+		q.admit(now, &q.gates[i])
 	}
 	late := q.starved
 	q.starved = false
-	for q.ready.Len() > 0 {
+	for l := q.next(now); l != nil; l = q.next(now) {
 		if !q.total.open(now) {
 			q.starved = true
 			break
 		}
-		p := q.ready.pop()
+		p := l.ready.pop()
 		if !p.open(now) {
-			q.park(p)
+			p.parked = true
+			q.parked.push(p, int64(p.free))
 			continue
 		}
-		f := q.serve(p)
+		f := q.serve(now, p)
 		q.total.take(now, f.want, late)
 		p.take(now, f.want, p.late)
 		p.late = false
-		q.granted = append(q.granted, f)
-		if p.wanting.Len() > 0 {
-			q.ready.push(p, p.start)
+		if l == &q.aside {
+			q.owed = now.Add(time.Duration(f.want) * time.Second / trickle)
 		}
+		q.granted = append(q.granted, f)
 	}
 	return q.granted
 }
 
-func (q *queue) park(p *principal) {
-	p.parked = true
-	q.parked.push(p, int64(p.free))
+// next is the lane whose turn it is; nil when nobody is ready.
+func (q *queue) next(now clock.Mono) *lane {
+	if q.aside.ready.Len() > 0 && (q.road.ready.Len() == 0 || q.owed <= now) {
+		return &q.aside
+	}
+	if q.road.ready.Len() > 0 {
+		return &q.road
+	}
+	return nil
+}
+
+// admit lets through a gate whom its bucket allows.
+func (q *queue) admit(now clock.Mono, g *gate) {
+	for s := g.next(now); s != nil; s = g.next(now) {
+		q.compete(s)
+	}
+	g.starved = g.Len() > 0
 }
 
 // serve gives p's turn to one of its flows.
-func (q *queue) serve(p *principal) *Flow {
+func (q *queue) serve(now clock.Mono, p *principal) *Flow {
 	s := p.wanting.pop()
 	f := s.asks[0]
 	s.asks = append(s.asks[:0], s.asks[1:]...)
-	p.tags.serve(&q.level, f.want)
+	p.tags.serve(&p.lane.level, f.want)
 	s.serve(&p.level, f.want)
+	if p.wanting.Len() > 0 {
+		p.lane.ready.push(p, p.start)
+	}
 	if len(s.asks) > 0 {
-		p.wanting.push(s, s.start)
+		q.wait(s)
+		if s.gate != nil {
+			q.admit(now, s.gate)
+		}
 	}
 	return f
 }
 
 // due is when grant will have something to give; not ok when nobody waits.
 func (q *queue) due() (at clock.Mono, ok bool) {
-	if q.ready.Len() > 0 {
+	if q.road.ready.Len()+q.aside.ready.Len() > 0 {
 		return q.total.free, true
 	}
 	if q.parked.Len() > 0 {
-		return q.parked.first().free, true
+		at, ok = q.parked.first().free, true
 	}
-	return 0, false
+	for i := range q.gates {
+		if g := &q.gates[i]; g.Len() > 0 && (!ok || g.free < at) {
+			at, ok = g.free, true
+		}
+	}
+	return at, ok
 }
 
-// limit changes both ceilings.
-func (q *queue) limit(now clock.Mono, total, each int64) {
-	q.total.change(now, total)
-	q.each = each
-	for _, p := range q.principals {
-		p.change(now, each)
+// limit changes all ceilings.
+func (q *queue) limit(now clock.Mono, c Config) {
+	q.total.change(now, c.Total)
+	q.each = c.PerPrincipal
+	for _, a := range q.names {
+		a.change(now, c.PerPrincipal)
 	}
 	q.parked.rekey(func(p *principal) int64 { return int64(p.free) })
+	for i := range q.gates {
+		q.gates[i].change(now, c.outside(class.Class(i)))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/clock"
 )
 
@@ -19,8 +20,8 @@ type scene struct {
 const linkRate = 1_000_000
 
 func newScene(each int64) *scene {
-	q := &queue{principals: map[string]*principal{}}
-	q.limit(0, linkRate, each)
+	q := newQueue()
+	q.limit(0, Config{Total: linkRate, PerPrincipal: each})
 	return &scene{q: q, sent: map[string]int64{}}
 }
 
@@ -150,7 +151,7 @@ func TestHangingUpKeepsTheCeiling(t *testing.T) {
 		sc.q.drop(g)
 		sc.q.leave(sc.now, g.session)
 	}
-	if n := len(sc.q.principals); n > 64 {
+	if n := len(sc.q.names); n > 64 {
 		t.Errorf("%d principals remembered", n)
 	}
 }
@@ -160,11 +161,11 @@ func TestChangeOfRate(t *testing.T) {
 	sc := newScene(0)
 	sc.ask(sc.flow("p", 1), 1000)
 	sc.run(time.Second, sc.q.ask)
-	sc.q.limit(sc.now, linkRate/10, 0)
+	sc.q.limit(sc.now, Config{Total: linkRate / 10})
 	sc.sent = map[string]int64{}
 	sc.run(time.Second, sc.q.ask)
 	near(t, "slower", sc.sent["p"], 100_000, 0.02)
-	sc.q.limit(sc.now, 0, 0)
+	sc.q.limit(sc.now, Config{})
 	if at, ok := sc.q.due(); !ok || at > sc.now {
 		t.Errorf("without ceilings the waiting must go at once")
 	}
@@ -188,6 +189,11 @@ func TestRandomHistories(t *testing.T) {
 				idle = append(idle[:i], idle[i+1:]...)
 				waiting[f] = true
 				sc.ask(f, 1+r.Int64N(3000))
+			case r.IntN(8) == 0:
+				for f := range waiting {
+					sc.q.steer(f.session, Lane{Aside: r.IntN(3) == 0, Outside: r.IntN(3) == 0, Class: class.Class(r.IntN(class.Count))})
+					break
+				}
 			case r.IntN(8) == 0:
 				for f := range waiting {
 					sc.q.drop(f)
@@ -222,7 +228,7 @@ func TestRandomHistories(t *testing.T) {
 		}
 		sc.q.sweepAt = 0
 		sc.q.sweep(sc.now.Add(time.Minute))
-		if len(sc.q.principals)+sc.q.ready.Len()+sc.q.parked.Len() != 0 {
+		if sc.q.size() != 0 {
 			t.Fatalf("seed %d: something is left behind", seed)
 		}
 	}

@@ -37,7 +37,7 @@ func newTestHandler(t *testing.T, h Health) (http.Handler, *prometheus.Registry)
 	t.Helper()
 	reg := prometheus.NewRegistry()
 	handler, err := New(Config{Version: "1.2.3"}, Services{
-		Auth: oneKey{}, Files: files.New(0, nil, nil, nil), Uploads: http.NotFoundHandler(), Health: h, Metrics: reg, Log: slog.New(slog.DiscardHandler),
+		Auth: oneKey{}, Files: files.New(nil, nil, nil, nil), Uploads: http.NotFoundHandler(), Health: h, Metrics: reg, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -64,17 +64,21 @@ func TestFleetProperties(t *testing.T) {
 	}
 }
 
-// checkNoShows: who asks in time is never dropped, who stops asking is, once (D-2.11).
+// checkNoShows: who asks in time is never dropped, who stops asking is, once (D-2.11). Who leaves or falls silent in
+// mid-file may have given its seat up first (D-4.5): then it is one that waits and does not ask.
 func checkNoShows(t *testing.T, s *Simulation) {
 	t.Helper()
-	silent := 0
+	silent, midFile := 0, 0
 	for _, c := range s.fleet {
-		if c.fate == leavesQueue && c.state == gone && !c.cancels {
+		switch {
+		case c.fate == leavesQueue && c.state == gone && !c.cancels:
 			silent++
+		case c.fate == leavesFile || c.silence > 0:
+			midFile++
 		}
 	}
-	if s.tally.noShows != silent {
-		t.Errorf("seed %d: %d no-shows, %d clients stopped asking", s.cfg.Seed, s.tally.noShows, silent)
+	if n := s.tally.noShows; n < silent || n > silent+midFile {
+		t.Errorf("seed %d: %d no-shows, %d clients stopped asking, %d more in mid-file", s.cfg.Seed, n, silent, midFile)
 	}
 }
 

@@ -108,6 +108,9 @@ func (w *watched) follow(now clock.Mono, effects []session.Effect) {
 		case session.Paused:
 			delete(w.active, e.Key)
 			w.paused[e.Key] = true
+		case session.Yielded:
+			delete(w.active, e.Key)
+			w.waiting[e.Key] = true
 		case session.Finished:
 			delete(w.active, e.Key)
 		case session.NoShow:

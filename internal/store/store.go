@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/roadstead/roadstead/internal/artifacts"
+	"github.com/roadstead/roadstead/internal/downloads"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
 )
@@ -28,6 +29,7 @@ type Store struct {
 type engine struct {
 	name      string
 	lockRow   string                     // suffix of a SELECT that locks the row it reads until the transaction ends
+	elements  string                     // the elements of the JSON array $1, as rows with the column value
 	migrating string                     // run first in a migrating transaction: admits one migrator at a time
 	classify  func(err error) fault.Code // code of a driver's error; Internal for one that is no refusal
 	transient func(err error) bool       // the transaction lost to another one and may simply be run again
@@ -36,6 +38,7 @@ type engine struct {
 var (
 	_ identity.Store    = (*Store)(nil)
 	_ artifacts.Records = (*Store)(nil)
+	_ downloads.Journal = (*Store)(nil)
 )
 
 // NewID makes a unique id; ids made later sort later (RFC 9562, version 7).

@@ -19,6 +19,8 @@ func TestSQLite(t *testing.T) {
 	})
 }
 
+// PostgreSQL passes the same suite as SQLite: two makers of the ticket key get one key (D-8.3), settings go by
+// compare-and-set (D-9.5).
 func TestPostgres(t *testing.T) {
 	t.Parallel()
 	cluster := storetest.StartPostgres(t)
@@ -62,6 +64,7 @@ func TestNewIDsSort(t *testing.T) {
 	}
 }
 
+// What was acknowledged outlives a crash, the key of tickets among it (D-8.3).
 func TestSQLiteKeepsWhatItAcknowledged(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	s, err := store.OpenSQLite(t.Context(), file)

@@ -20,12 +20,14 @@ var (
 //	  openssl dgst -sha256 -mac HMAC -macopt key:0123456789abcdef0123456789abcdef -binary | basenc --base64url
 const golden = "2.mubbs7ln.mubbyn2z.QhjThlw0E4D6B2IIwRaA_kB6oMXmCKep6jhUE3fA40E"
 
+// Sign writes that format, and Verify reads it (D-8.1).
 func TestGolden(t *testing.T) {
 	if got := New(key).Sign(sess, base, base.Add(5*time.Minute)); got != golden {
 		t.Fatalf("ticket\n got %s\nwant %s", got, golden)
 	}
 }
 
+// A ticket is good for its own session only, for fifteen minutes after its issue, and never for an arrival after that (D-8.2).
 func TestVerify(t *testing.T) {
 	s := New(key)
 	other := sess

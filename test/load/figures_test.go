@@ -32,7 +32,7 @@ func TestBetweenInterpolates(t *testing.T) {
 	}
 }
 
-// Only clients that were told a start count; the first byte decides.
+// The gate's figures: only clients that were told a start count; the first byte decides (D-13.2, D-6.3).
 func TestScored(t *testing.T) {
 	promise := func(from, point, to float64) *sdk.Waiting {
 		return &sdk.Waiting{Known: true, Earliest: after(from), StartsAt: after(point), Latest: after(to)}

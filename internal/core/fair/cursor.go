@@ -10,8 +10,9 @@ type Turn struct {
 	Round     uint32
 }
 
-// mayStart says whether a principal may start an item of a class now.
-type mayStart func(c uint8, principal uint32) bool
+// mayStart says whether a principal may start an item of a class now; item is told for the aged only, whose principal
+// says nothing.
+type mayStart func(c uint8, principal, item uint32) bool
 
 // passedMost bounds the turns a cursor keeps per class that were not allowed when it came by. Principals that may not
 // start hold seats, so there are never more of them than seats, and each has a turn or two per round.
@@ -41,7 +42,7 @@ func (q *Queue) Rewind(c *Cursor) {
 	c.q, c.virtual = q, q.virtual
 	for j := range q.lines {
 		k, t := &q.lines[j], &c.lines[j]
-		*t = track{walk: walker{set: &k.marks}, pass: k.pass, round: k.round, left: k.marks.n, passed: t.passed[:0]}
+		*t = track{walk: walker{set: &k.marks}, pass: k.pass, round: k.round, left: k.n, passed: t.passed[:0]}
 	}
 }
 
@@ -74,7 +75,7 @@ func (c *Cursor) Next(open Mask, may mayStart) (Turn, bool) {
 func (c *Cursor) head(j uint8, t *track, may mayStart) (m entry, where int, ok bool) {
 	where = -1
 	for i, e := range t.passed {
-		if may(j, c.q.lanes[e.item].principal) {
+		if c.ask(j, e.item, may) {
 			m, where, ok = e, i, true
 			break
 		}
@@ -85,19 +86,28 @@ func (c *Cursor) head(j uint8, t *track, may mayStart) (m entry, where int, ok b
 			return m, where, ok
 		}
 		l := c.laneOf(e.item)
-		if l.lift == 0 && may(j, l.principal) {
+		if l.lift == 0 && c.ask(j, e.item, may) {
 			return e, -1, true
 		}
 		t.walk.step()
 		e.round += l.lift
 		i := lowerBound(t.passed, e)
 		t.passed = slices.Insert(t.passed, i, e)
-		if may(j, l.principal) && (!ok || e.before(m)) {
+		if c.ask(j, e.item, may) && (!ok || e.before(m)) {
 			m, where, ok = e, i, true
 		} else if ok && i <= where {
 			where++
 		}
 	}
+}
+
+// ask puts the first item of a lane that the cursor has not taken to the caller.
+func (c *Cursor) ask(j uint8, i uint32, may mayStart) bool {
+	l := c.laneOf(i)
+	if l.principal != Aged {
+		return may(j, l.principal, 0)
+	}
+	return may(j, Aged, l.items.at(int(l.taken)).item)
 }
 
 // laneOf is a lane with the scratch of this walk.
@@ -128,12 +138,17 @@ func (c *Cursor) take(j uint8, where int, m entry, can Mask) Turn {
 	}
 	item := l.items.at(int(l.taken)).item
 	l.taken++
+	if c.q.mode == SmallestFirst && int(l.taken) < l.items.n {
+		next := l.items.at(int(l.taken)) // the lane's mark moves on to its next item
+		next.item = m.item
+		t.passed = slices.Insert(t.passed, lowerBound(t.passed, next), next)
+	}
 	return Turn{Class: j, Principal: l.principal, Item: item, Round: m.round}
 }
 
 // lift takes the lanes that were passed over to the round now being served, like PassOver does for good.
 func (c *Cursor) lift(t *track, round uint32) {
-	if len(t.passed) == 0 || t.passed[0].round >= round {
+	if c.q.mode == SmallestFirst || len(t.passed) == 0 || t.passed[0].round >= round {
 		return
 	}
 	for i := 0; i < len(t.passed) && t.passed[i].round < round; i++ {
@@ -160,6 +175,19 @@ func (c *Cursor) Passed(class uint8, f func(principal uint32)) {
 	for _, e := range c.lines[class].passed {
 		f(c.q.lanes[e.item].principal)
 	}
+}
+
+// LaneHead is the first item of a principal in a class that the cursor has not taken.
+func (c *Cursor) LaneHead(class uint8, principal uint32) (handle uint32, ok bool) {
+	if c.Left(class, principal) == 0 {
+		return 0, false
+	}
+	l := c.q.lane(class, principal)
+	at := 0
+	if l.epoch == c.q.epoch {
+		at = int(l.taken)
+	}
+	return l.items.at(at).item, true
 }
 
 // Left is how many items of a principal in a class the cursor has not taken.

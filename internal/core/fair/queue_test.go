@@ -7,18 +7,11 @@ import (
 	"testing"
 )
 
-// waiting is one item of a random history.
-type waiting struct {
-	class     uint8
-	principal uint32
-	order     uint64
-}
-
 // history builds a queue by a random mix of arrivals, late returns with old orders, returned turns, cancels, starts
 // in and out of order, and principals passed over.
-func history(seed uint64, weights [Classes]uint32) (*Queue, map[uint32]waiting) {
+func history(seed uint64, mode Discipline, weights [Classes]uint32) (*Queue, map[uint32]Item) {
 	r := rand.New(rand.NewPCG(seed, 7))
-	q, live, principals := New(weights), map[uint32]waiting{}, 1+r.IntN(12)
+	q, live, principals := New(mode, weights), map[uint32]Item{}, uint32(1+r.IntN(12))
 	pick := func() uint32 {
 		items := make([]uint32, 0, len(live))
 		for i := range live {
@@ -30,39 +23,39 @@ func history(seed uint64, weights [Classes]uint32) (*Queue, map[uint32]waiting) 
 	for i := range uint32(400) {
 		switch x := r.IntN(12); {
 		case x < 7 || len(live) == 0:
-			w := waiting{uint8(r.IntN(Classes)), uint32(r.IntN(principals)), uint64(i)<<20 | uint64(i)}
+			w := Item{uint8(r.IntN(Classes)), 1 + r.Uint32N(principals), uint64(i)<<20 | uint64(i), r.Int64N(1 << 22), i}
 			old := r.IntN(4) == 0
 			if old {
-				w.order = uint64(r.IntN(int(i)+1))<<20 | uint64(i)
+				w.Order = uint64(r.IntN(int(i)+1))<<20 | uint64(i)
 			}
 			live[i] = w
-			q.Push(w.class, w.principal, w.order, i, old)
+			q.Push(w, old)
 		case x == 7:
 			i := pick()
 			w := live[i]
 			delete(live, i)
-			if !q.Remove(w.class, w.principal, w.order) {
+			if !q.Remove(w) {
 				panic("an item that waits could not be removed")
 			}
 		case x == 8:
 			i := pick() // the second of two that were called comes first
 			w := live[i]
 			delete(live, i)
-			q.Serve(w.class, w.principal, w.order, EveryClass)
+			q.Serve(w, EveryClass)
 		case x == 9:
 			w := live[pick()]
-			q.PassOver(w.class, w.principal, q.lines[w.class].round+uint32(r.IntN(3)))
+			q.PassOver(w.Class, w.Principal, q.lines[w.Class].round+uint32(r.IntN(3)))
 		default:
 			t := next(q)
 			w := live[t.Item]
 			delete(live, t.Item)
-			q.Serve(w.class, w.principal, w.order, EveryClass)
+			q.Serve(w, EveryClass)
 		}
 	}
 	return q, live
 }
 
-func everyone(uint8, uint32) bool { return true }
+func everyone(uint8, uint32, uint32) bool { return true }
 
 func next(q *Queue) Turn {
 	var c Cursor
@@ -78,10 +71,11 @@ func TestPlaceIsDrainOrder(t *testing.T) {
 		if seed%3 == 1 {
 			weights = [Classes]uint32{7, 5, 3, 10}
 		}
-		q, live := history(seed, weights)
+		mode := Discipline(seed % 2)
+		q, live := history(seed, mode, weights)
 		place := map[uint32]int{}
 		for i, w := range live {
-			place[i], _ = q.Place(w.class, w.principal, w.order)
+			place[i], _ = q.Place(w)
 		}
 		var c Cursor
 		q.Rewind(&c)
@@ -105,9 +99,9 @@ func TestPlaceIsDrainOrder(t *testing.T) {
 				t.Fatalf("seed %d: item %d served at %d, its place was %d", seed, head.Item, i, place[head.Item])
 			}
 			w := live[head.Item]
-			q.Serve(w.class, w.principal, w.order, EveryClass)
+			q.Serve(w, EveryClass)
 		}
-		if q.Len() != 0 || q.lines[0].marks.n+q.lines[1].marks.n+q.lines[2].marks.n+q.lines[3].marks.n != 0 {
+		if q.Len() != 0 || q.lines[0].n+q.lines[1].n+q.lines[2].n+q.lines[3].n != 0 || q.lines[0].marks.n+q.lines[3].all.n != 0 {
 			t.Fatalf("seed %d: something is left after the drain", seed)
 		}
 	}
@@ -116,7 +110,7 @@ func TestPlaceIsDrainOrder(t *testing.T) {
 // A cursor with principals and classes shut out goes the way the queue itself goes with the same ones shut out.
 func TestCursorWithSomeShutOut(t *testing.T) {
 	for seed := range uint64(200) {
-		q, live := history(seed, [Classes]uint32{8, 4, 2, 1})
+		q, live := history(seed, Discipline(seed%2), [Classes]uint32{8, 4, 2, 1})
 		r := rand.New(rand.NewPCG(seed, 8))
 		total := len(live)
 		// who may start at each step is drawn beforehand, the same for both walks
@@ -128,13 +122,13 @@ func TestCursorWithSomeShutOut(t *testing.T) {
 		q.Rewind(&c)
 		var forward []Turn
 		for i := range total {
-			if turn, ok := c.Next(EveryClass, func(_ uint8, p uint32) bool { return p != shut[i/8*8] }); ok {
+			if turn, ok := c.Next(EveryClass, func(_ uint8, p, _ uint32) bool { return p != shut[i/8*8] }); ok {
 				forward = append(forward, turn)
 			}
 		}
 		at := 0
 		for i := range total {
-			may := func(_ uint8, p uint32) bool { return p != shut[i/8*8] }
+			may := func(_ uint8, p, _ uint32) bool { return p != shut[i/8*8] }
 			var step Cursor
 			q.Rewind(&step)
 			turn, ok := step.Next(EveryClass, may)
@@ -154,52 +148,68 @@ func TestCursorWithSomeShutOut(t *testing.T) {
 }
 
 // serveAllowed does what the machine does: takes those passed over along, then serves, with the classes that could go.
-func serveAllowed(q *Queue, w waiting, turn Turn, may mayStart) {
+func serveAllowed(q *Queue, w Item, turn Turn, may mayStart) {
 	var open Mask
 	for c := range uint8(Classes) {
 		for p := range uint32(len(q.berths)) {
-			if q.LaneLen(c, p) > 0 && may(c, p) {
+			if q.LaneLen(c, p) > 0 && may(c, p, 0) {
 				open |= 1 << c
 			}
 		}
 	}
 	for p := range uint32(len(q.berths)) {
-		if !may(turn.Class, p) {
+		if !may(turn.Class, p, 0) {
 			q.PassOver(turn.Class, p, turn.Round)
 		}
 	}
-	q.Serve(w.class, w.principal, w.order, open)
+	q.Serve(w, open)
+}
+
+// Smallest first: fewer bytes, then first come, whoever they belong to (D-3.2).
+func TestSmallestFirst(t *testing.T) {
+	q := New(SmallestFirst, [Classes]uint32{8, 4, 2, 1})
+	items := []Item{{1, 1, 10, 9 << 20, 0}, {1, 1, 11, 1 << 20, 1}, {1, 2, 12, 5 << 20, 2}, {1, 3, 13, 1 << 20, 3}, {1, 3, 14, 0, 4}}
+	for _, it := range items {
+		q.Push(it, false)
+	}
+	for i, want := range []uint32{4, 1, 3, 2, 0} {
+		turn := next(q)
+		if turn.Item != want {
+			t.Fatalf("turn %d went to item %d, want %d", i, turn.Item, want)
+		}
+		q.Serve(items[turn.Item], EveryClass)
+	}
 }
 
 // One-download principals are first come first served among themselves, in whatever order they come back (D-3.1).
 func TestReturnInReverseKeepsArrivalOrder(t *testing.T) {
-	q := New([Classes]uint32{8, 4, 2, 1})
+	q := New(RoundRobin, [Classes]uint32{8, 4, 2, 1})
 	for i := 19; i >= 0; i-- {
-		q.Push(2, uint32(100+i), uint64(i), uint32(i), true)
+		q.Push(Item{2, uint32(100 + i), uint64(i), 1, uint32(i)}, true)
 	}
 	for i := range uint32(20) {
 		turn := next(q)
 		if turn.Item != i {
 			t.Fatalf("turn %d went to arrival %d", i, turn.Item)
 		}
-		q.Serve(2, 100+i, uint64(i), EveryClass)
+		q.Serve(Item{2, 100 + i, uint64(i), 1, i}, EveryClass)
 	}
 }
 
 // A principal that always has one more download cannot take two turns while another waits for its second.
 func TestLeavingAndReturningGainsNothing(t *testing.T) {
-	q := New([Classes]uint32{8, 4, 2, 1})
+	q := New(RoundRobin, [Classes]uint32{8, 4, 2, 1})
 	for i := range uint64(10) {
-		q.Push(0, 1, i, uint32(i), false)
+		q.Push(Item{0, 1, i, 1, uint32(i)}, false)
 	}
 	served := [3]int{}
 	for i := range uint64(10) {
-		q.Push(0, 2, 100+i, uint32(100+i), false)
+		q.Push(Item{0, 2, 100 + i, 1, uint32(100 + i)}, false)
 		for range 2 {
 			turn := next(q)
 			served[turn.Principal]++
 			order := uint64(turn.Item)
-			q.Serve(0, turn.Principal, order, EveryClass)
+			q.Serve(Item{0, turn.Principal, order, 1, turn.Item}, EveryClass)
 			if q.LaneLen(0, 2) == 0 {
 				break
 			}
@@ -252,12 +262,17 @@ func TestRanksAgainstSortedSlice(t *testing.T) {
 }
 
 func ExampleQueue_Place() {
-	q := New([Classes]uint32{8, 4, 2, 1})
-	q.Push(2, 1, 10, 0, false) // principal 1 brings two bulk downloads
-	q.Push(2, 1, 11, 1, false)
-	q.Push(2, 2, 12, 2, false) // principal 2 brings one
-	for _, w := range []waiting{{2, 1, 10}, {2, 1, 11}, {2, 2, 12}} {
-		place, _ := q.Place(w.class, w.principal, w.order)
+	q := New(RoundRobin, [Classes]uint32{8, 4, 2, 1})
+	items := []Item{
+		{Class: 2, Principal: 1, Order: 10}, // principal 1 brings two bulk downloads
+		{Class: 2, Principal: 1, Order: 11},
+		{Class: 2, Principal: 2, Order: 12}, // principal 2 brings one
+	}
+	for _, it := range items {
+		q.Push(it, false)
+	}
+	for _, it := range items {
+		place, _ := q.Place(it)
 		fmt.Println(place)
 	}
 	// Output:

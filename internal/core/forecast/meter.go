@@ -72,6 +72,15 @@ func (m *Meter) bestOf(last, n int64) (best int64) {
 	return best * meterParts / long
 }
 
+// Last is the last whole second, in bytes per second.
+func (m *Meter) Last(now clock.Mono) (second int64) {
+	m.roll(now)
+	for d := int64(1); d <= meterParts; d++ {
+		second += m.bytes[index(m.slot-d)]
+	}
+	return second
+}
+
 func (m *Meter) roll(now clock.Mono) {
 	s := int64(now) / int64(time.Second/meterParts)
 	for d := min(s-m.slot, meterSlots); d > 0; d-- {

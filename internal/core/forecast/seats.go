@@ -58,22 +58,48 @@ func (s *Seats) Take(principal uint32, bytes int64, tag uint32) {
 	s.seats = append(s.seats, seat{left: float64(max(bytes, 1)), group: at, tag: tag})
 }
 
+// Until is how long the next end is away; ok is false when no seat is taken.
+func (s *Seats) Until() (took time.Duration, ok bool) {
+	if len(s.seats) == 0 || s.rate <= 0 {
+		return 0, false
+	}
+	s.split()
+	_, soonest := s.soonest()
+	return seconds(soonest), true
+}
+
+// Play lets time go by in which nobody ends.
+func (s *Seats) Play(d time.Duration) {
+	s.split()
+	s.pass(d.Seconds())
+}
+
+func (s *Seats) pass(seconds float64) {
+	for i := range s.seats {
+		t := &s.seats[i]
+		t.left = max(0, t.left-seconds*s.scale[t.group])
+	}
+}
+
+// soonest is the seat that ends first and the seconds it takes.
+func (s *Seats) soonest() (first int, took float64) {
+	took = s.seats[0].left * s.pace[s.seats[0].group]
+	for i := range s.seats {
+		if e := s.seats[i].left * s.pace[s.seats[i].group]; e < took {
+			first, took = i, e
+		}
+	}
+	return first, took
+}
+
 // Next plays until the next session is done, frees its seat and says which it was and how long it took.
 func (s *Seats) Next() (tag uint32, took time.Duration, ok bool) {
 	if len(s.seats) == 0 || s.rate <= 0 {
 		return 0, 0, false
 	}
 	s.split()
-	first, soonest := 0, s.seats[0].left*s.pace[s.seats[0].group]
-	for i := range s.seats {
-		if e := s.seats[i].left * s.pace[s.seats[i].group]; e < soonest {
-			first, soonest = i, e
-		}
-	}
-	for i := range s.seats {
-		t := &s.seats[i]
-		t.left = max(0, t.left-soonest*s.scale[t.group])
-	}
+	first, soonest := s.soonest()
+	s.pass(soonest)
 	done := s.seats[first]
 	s.groups[done.group].seats--
 	s.seats = slices.Delete(s.seats, first, first+1) // in order, so that ties end as they began

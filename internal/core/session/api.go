@@ -52,6 +52,10 @@ type Event struct {
 	Tail     bool // Request: a read of the tail, which sets no start (D-2.7)
 
 	Bytes int64 // Progress: bytes accepted since the last one; zero with a Touch keeps the session from idling
+
+	// Paced is, for Progress, how long the governor held the response back since the last one: the rest of the time was
+	// its reader's, by which a slow one is known.
+	Paced time.Duration
 }
 
 // EffectKind says what the machine decided.
@@ -59,16 +63,18 @@ type EffectKind uint8
 
 // The effects.
 const (
-	Serve    EffectKind = iota // the request may send its bytes now
-	Wait                       // the session waits for a seat: tell the client with Answer, or Hold
-	Surplus                    // too many responses of this session at once (D-2.10): place kept, come back in a second
-	Refuse                     // a bound is reached (D-7.1): come back after RetryAfter; nothing was kept
-	Seated                     // a held session got its seat: its held requests should ask again now
-	Started                    // a session took a seat (after Waited in the queue)
-	Finished                   // a session delivered its last byte and gave its seat back
-	Paused                     // a session idled and gave its seat back; its place by arrival is kept (D-2.8)
-	NoShow                     // a waiting session was not confirmed in time and is gone (D-2.11)
-	Forgot                     // a paused session did not come back in time
+	Serve      EffectKind = iota // the request may send its bytes now
+	Wait                         // the session waits for a seat: tell the client with Answer, or Hold
+	Surplus                      // too many responses of this session at once (D-2.10): place kept, come back in a second
+	Refuse                       // a bound is reached (D-7.1): come back after RetryAfter; nothing was kept
+	Seated                       // a held session got its seat: its held requests should ask again now
+	Started                      // a session took a seat (after Waited in the queue)
+	Finished                     // a session delivered its last byte and gave its seat back
+	Paused                       // a session idled and gave its seat back; its place by arrival is kept (D-2.8)
+	NoShow                       // a waiting session was not confirmed in time and is gone (D-2.11)
+	Forgot                       // a paused session did not come back in time
+	Yielded                      // a session gave its seat up on a range boundary and waits anew (D-4.5)
+	MovedAside                   // a slow reader left its seat and reads on what nobody else wants
 )
 
 // Effect is one decision.
@@ -82,8 +88,10 @@ type Effect struct {
 	At         clock.Mono    // Started: when
 	Promised   bool          // Started: a start interval had been announced
 	Earliest   clock.Mono    // Started: the first interval announced with a place (D-6.3)
-	Latest     clock.Mono
+	P10        clock.Mono
 	Point      clock.Mono
+	P90        clock.Mono
+	Latest     clock.Mono
 }
 
 // Estimate is what a waiting session is told (D-6). Known is false until the first tick that saw it.
@@ -94,6 +102,9 @@ type Estimate struct {
 	Start    clock.Mono // point
 	Earliest clock.Mono // interval
 	Latest   clock.Mono
+	P10      clock.Mono // one start in ten is earlier, as far as the last ones tell
+	P50      clock.Mono
+	P90      clock.Mono // nine in ten are earlier
 	Check    clock.Mono // when to ask again (D-6.2)
 	Class    class.Class
 	Arrival  clock.Mono
@@ -102,6 +113,7 @@ type Estimate struct {
 // ClassCounts counts sessions of one class.
 type ClassCounts struct {
 	Waiting, Active, Paused int
+	Aside                   int        // served without a seat: slow readers
 	Held                    int        // requests held open
 	WaitingBytes            int64      // bytes the waiting ones still want
 	Head                    clock.Mono // arrival of the first in its order; meaningful when Waiting > 0

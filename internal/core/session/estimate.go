@@ -29,19 +29,18 @@ func (m *Machine) Answer(now clock.Mono, k Key) (e Estimate, ok bool) {
 	}
 	h := m.index.find(&m.records, &k)
 	r := m.records.at(h)
-	if e.Known && r.point == 0 {
-		r.point = max(toMS(e.Start.Sub(r.arrival())), 1)
-		r.early, r.late = toMS(e.Start.Sub(e.Earliest)), toMS(e.Latest.Sub(e.Start))
+	if e.Known && r.promise.point == 0 {
+		m.keep(r, e, m.plan.width(e.Start.Sub(now)))
 	}
 	r.deadline = e.Check.Add(NoShowSlack)
-	m.wheel.put(&m.records, h)
+	m.arm(now, h, r)
 	return e, true
 }
 
-// Active reports whether the session of a key has a seat.
+// Active reports whether the session of a key has a seat, or reads aside.
 func (m *Machine) Active(k Key) bool {
 	h := m.index.find(&m.records, &k)
-	return h != 0 && m.records.at(h).state == active
+	return h != 0 && m.records.at(h).served()
 }
 
 // Drained is when the waiting queue would be empty if nothing else came; known is false while no rate is known.
@@ -58,21 +57,28 @@ func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 		return e
 	}
 	m.makePlan(now)
-	place, _ := m.queue.Place(uint8(r.class), r.principal, r.order)
+	place, _ := m.queue.Place(m.item(h, r))
 	e.Position, e.Called = place+1, r.has(marked)
 	if !m.plan.known {
 		e.Check = now.Add(m.spread(r.key, m.blindCheck(r, place)))
 		return e
 	}
-	e.Known = true
 	e.Start = max(now, m.plan.at.Add(m.plan.start(h, r, place)))
+	if !m.admits(r.class) {
+		changes := m.windows[r.class].changes
+		if len(changes) == 0 {
+			e.Check = now.Add(m.spread(r.key, MaxCheck)) // nobody knows when its window opens
+			return e
+		}
+		e.Start = max(e.Start, changes[0])
+	}
+	e.Known = true
 	wait := e.Start.Sub(now)
-	early, late := m.plan.interval(wait)
-	e.Earliest, e.Latest = max(now, e.Start.Add(-early)), e.Start.Add(late)
+	m.around(now, &e, m.plan.width(wait))
 	// Whoever starts before it would poll again waits here: the right one is there when its seat comes, however short
 	// the turns are, and those behind it don't go first.
 	e.Called = e.Called || wait <= DoorSoon
-	check := min(max(wait/2, MinCheck), MaxCheck)
+	check := m.stretched(place, min(max(wait/2, MinCheck), MaxCheck, m.cheap()))
 	if e.Called {
 		check = MinCheckHead
 	}
@@ -89,11 +95,20 @@ func (p *plan) start(h uint32, r *record, place int) time.Duration {
 	return p.last + bytesTime(float64(beyond)*p.mean, p.rate)
 }
 
-// interval is how far around its point a start may lie: one seat turn wide, or a fifth of the wait if that is wider.
-// The point is made with the best rate of the last minute, so more of the interval lies behind it.
-func (p *plan) interval(wait time.Duration) (early, late time.Duration) {
-	width := max(p.turn, wait/5)
-	return width * 2 / 5, width * 11 / 20
+// stretched lengthens a check time so that the polls of all who wait stay within the budget, except near the head,
+// where seats would wait for them (D-6.2).
+func (m *Machine) stretched(place int, check time.Duration) time.Duration {
+	if m.policy.PollBudget == 0 || place < 4*m.policy.Sessions {
+		return check
+	}
+	fair := time.Duration(m.queue.Len()) * time.Second / time.Duration(m.policy.PollBudget)
+	return max(check, min(fair, MaxStretched))
+}
+
+// cheap is how often everybody may ask without the polls being felt: twenty a second in all. Few who wait thus hear
+// within seconds of a seat that came free before its time.
+func (m *Machine) cheap() time.Duration {
+	return max(MinCheck, time.Duration(m.queue.Len())*time.Second/20)
 }
 
 // firstCheck is when a newcomer asks again: after the next tick its place is known (D-6.2).
@@ -114,15 +129,9 @@ func (m *Machine) blindCheck(r *record, place int) time.Duration {
 
 // spread moves a check time by up to a tenth, by the key, so that polls do not come as a herd (D-6.2).
 func (m *Machine) spread(k Key, d time.Duration) time.Duration {
-	x := binary.LittleEndian.Uint64(k[:8]) ^ binary.LittleEndian.Uint64(k[8:])*0x9e3779b97f4a7c15 ^ m.seed
+	x := binary.LittleEndian.Uint64(k[:8]) ^ binary.LittleEndian.Uint64(k[8:])*0xbf58476d1ce4e5b9 ^ m.seed
 	x ^= x >> 31
 	x *= 0xd6e8feb86659fd93
 	x ^= x >> 32
 	return d + d/10*time.Duration(x%1024)/1024
-}
-
-func ms(n uint32) clock.Mono { return clock.Mono(time.Duration(n) * time.Millisecond) }
-
-func toMS(d time.Duration) uint32 {
-	return uint32(min(max(d.Milliseconds(), 0), 1<<32-1))
 }

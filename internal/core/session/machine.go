@@ -11,8 +11,8 @@ import (
 
 // Machine is the queue and its seats. Calls must be serialised by the caller.
 //
-// A session is waiting (it has a turn in the order), active (it has a seat), paused (it idled its seat away and keeps
-// its arrival) or gone (a tombstone that voids its tickets). Seats are never kept for the absent: a tick marks the
+// A session is waiting (it has a turn in the order), active (it has a seat), aside (a slow reader, served without one),
+// paused (it idled and keeps its arrival) or gone (a tombstone that voids its tickets). Seats are never kept for the absent: a tick marks the
 // first of the order, and the first marked one to arrive takes a seat (D-2.12).
 type Machine struct {
 	policy     Policy
@@ -25,6 +25,7 @@ type Machine struct {
 	seats      []seat
 	freeSeat   []uint32
 	running    []uint32 // handles of active sessions, in the order they took their seats
+	asides     []uint32 // handles of sessions aside, in the order they moved there
 
 	active     int
 	below      int                 // active sessions of classes below interactive
@@ -33,18 +34,35 @@ type Machine struct {
 	responses  int
 	sequence   uint32
 
-	settle  clock.Mono // no seat is given before this instant
-	narrow  clock.Mono // until then as many are called as there are seats, so that the first really go first
-	widen   int        // extra marks while a seat stays free
-	offers  []uint32   // marked, in order
-	offered bool       // the last tick marked somebody
-	newly   []uint32   // came after the last tick
-	graves  []grave    // tombstones, oldest first
-	meter   forecast.Meter
-	plan    plan
-	planned bool // the plan is of the last tick
-	cursor  fair.Cursor
-	effects []Effect
+	ticked   clock.Mono // the last tick; 0 before the first
+	grace    clock.Mono // nobody is dropped before it
+	settle   clock.Mono // no seat is given before this instant
+	narrow   clock.Mono // until then as many are called as there are seats, so that the first really go first
+	widen    int        // extra marks while a seat stays free
+	offers   []uint32   // marked, in order
+	offered  bool       // the last tick marked somebody
+	newly    []uint32   // came after the last tick
+	graves   []grave    // tombstones, oldest first
+	meter    forecast.Meter
+	learnt   [class.Count]forecast.Calibration
+	windows  [class.Count]window
+	auto     auto
+	yields   []preemption    // pending (D-4.5)
+	debts    map[uint32]debt // by who yielded
+	freed    bool            // a seat came free since the last tick
+	agedNow  int             // aged in this tick
+	agedWait int             // waiting in the lanes of the aged
+	plan     plan
+	planned  bool // the plan is of the last tick
+	cursor   fair.Cursor
+	effects  []Effect
+
+	tracks    bool     // changes are noted for a journal
+	changed   []uint32 // noted, the longest first
+	sizes     []int64  // of the last look at them
+	gini      float64
+	giniMade  bool // of this tick
+	giniKnown bool
 }
 
 // grave lets the oldest tombstone make room when the records run out.
@@ -59,8 +77,9 @@ func New(p Policy, seed uint64) (*Machine, error) {
 		return nil, err
 	}
 	return &Machine{
-		policy: p, seed: seed, queue: fair.New(p.Weights), index: newIndex(p.MaxSessions, seed),
-		principals: principals{index: map[Key]uint32{}},
+		policy: p, seed: seed, queue: fair.New(fair.Discipline(p.Strategy), p.Weights), index: newIndex(p.MaxSessions, seed),
+		principals: principals{index: map[Key]uint32{}, all: make([]principal, fair.Aged+1)},
+		debts:      map[uint32]debt{},
 	}, nil
 }
 
@@ -84,7 +103,7 @@ func (m *Machine) Apply(now clock.Mono, e Event) []Effect {
 	case Progress:
 		m.meter.Add(now, e.Bytes)
 		if h != 0 {
-			m.progress(now, h, e.Bytes)
+			m.progress(now, h, e)
 		}
 	case Finish:
 		if h != 0 {
@@ -108,11 +127,16 @@ func (m *Machine) emit(kind EffectKind, r *record) *Effect {
 }
 
 // progress notes accepted bytes; none at all still says that the response lives.
-func (m *Machine) progress(now clock.Mono, h uint32, n int64) {
-	if r := m.records.at(h); r.state == active {
-		s := &m.seats[r.seat-1]
-		s.sent += n
-		s.lastByte = now
+func (m *Machine) progress(now clock.Mono, h uint32, e Event) {
+	r := m.records.at(h)
+	if !r.served() {
+		return
+	}
+	s := &m.seats[r.seat-1]
+	s.sent += e.Bytes
+	s.lastByte = now
+	if r.state == active {
+		m.measure(now, h, r, e)
 	}
 }
 
@@ -123,16 +147,23 @@ func (m *Machine) finish(now clock.Mono, h uint32, e Event) {
 		r.running--
 		m.responses--
 	}
-	if r.state != active && r.state != paused {
+	if !r.served() && r.state != paused {
 		return
 	}
 	s := &m.seats[r.seat-1]
-	s.covered.add(e.From, e.To)
-	if r.state == active && r.running == 0 && s.covered.complete(r.size) {
+	if e.To > e.From {
+		s.covered.add(e.From, e.To)
+		m.note(h, r)
+	}
+	if r.served() && r.running == 0 && s.covered.complete(r.size) {
 		m.emit(Finished, r)
-		m.stand(h, r)
+		m.retire(h, r)
 		m.bury(now, h, r)
 		m.vacated(now)
+		return
+	}
+	if r.state == active && r.has(yielding) && r.running == 0 {
+		m.yield(now, h, r)
 	}
 }
 
@@ -152,7 +183,7 @@ func (m *Machine) keepOpen(now clock.Mono, h uint32, open bool) {
 	m.counts[r.class].Held += d
 	if !open {
 		r.deadline = now.Add(MinCheck + NoShowSlack)
-		m.wheel.put(&m.records, h)
+		m.arm(now, h, r)
 	}
 }
 
@@ -161,10 +192,10 @@ func (m *Machine) cancel(now clock.Mono, h uint32) {
 	r := m.records.at(h)
 	switch r.state {
 	case waiting:
-		m.pull(r, false)
+		m.pull(h, r, false)
 		m.bury(now, h, r)
-	case active:
-		m.stand(h, r)
+	case active, aside:
+		m.retire(h, r)
 		m.bury(now, h, r)
 		m.vacated(now)
 	case paused:

@@ -87,7 +87,7 @@ func (r *rig) empty(what string) {
 			r.t.Errorf("%s: class %v counts %+v, want nothing", what, class.Class(c), n)
 		}
 	}
-	if m.active != 0 || m.below != 0 || m.queue.Len() != 0 || m.responses != 0 || len(m.running) != 0 {
+	if m.active != 0 || m.below != 0 || m.queue.Len() != 0 || m.responses != 0 || len(m.running)+len(m.asides) != 0 {
 		r.t.Errorf("%s: active %d below %d waiting %d responses %d", what, m.active, m.below, m.queue.Len(), m.responses)
 	}
 	if m.contenders != [4]int32{} {
@@ -159,6 +159,37 @@ func TestEveryPathReturnsToZero(t *testing.T) {
 			r.want("seated", r.ask(2, 2, class.Bulk), Serve)
 			r.send(Event{Kind: Unhold, Key: key(2)})
 			r.done(2)
+		},
+		"aside and through": func(r *rig) {
+			r.aside(1)
+			r.want("a range more", r.ask(1, 1, class.Bulk), Serve)
+			r.send(Event{Kind: Finish, Key: key(1)})
+			r.done(1)
+			r.done(2)
+		},
+		"aside and cancelled": func(r *rig) {
+			r.aside(1)
+			r.send(Event{Kind: Cancel, Key: key(1)})
+			r.send(Event{Kind: Finish, Key: key(1)})
+			r.done(2)
+		},
+		"aside, idle and forgotten": func(r *rig) {
+			r.aside(1)
+			r.send(Event{Kind: Finish, Key: key(1)})
+			r.done(2)
+			r.pass(one.Idle + time.Second)
+			if c := r.m.Counts().Classes[class.Bulk]; c.Paused != 1 || c.Aside != 0 {
+				r.t.Errorf("idle aside: %+v, want it paused", c)
+			}
+			r.pass(KeepPaused + time.Minute)
+		},
+		"aside, idle and back in a seat": func(r *rig) {
+			r.aside(1)
+			r.done(2)
+			r.pass(one.Idle + time.Second)
+			r.send(Event{Kind: Finish, Key: key(1)})
+			r.want("back", r.ask(1, 1, class.Bulk), Serve)
+			r.done(1)
 		},
 	} {
 		r := newRig(t, one)
@@ -370,7 +401,7 @@ func TestStartOrderIsThePlan(t *testing.T) {
 			tag, _, _ := soonest(r.m)
 			first := r.m.records.at(tag).key
 			for h := uint32(1); h <= r.m.records.used; h++ {
-				r.m.progress(r.now, h, 0) // nobody idles, nobody stays away
+				r.m.progress(r.now, h, Event{}) // nobody idles, nobody stays away
 				r.m.records.at(h).deadline = r.now.Add(time.Hour)
 			}
 			r.done(all[first].n)

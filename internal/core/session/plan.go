@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/core/fair"
 	"github.com/roadstead/roadstead/internal/core/forecast"
@@ -61,7 +62,10 @@ func (m *Machine) makePlan(now clock.Mono) {
 	for i := range m.counts {
 		bytes += m.counts[i].WaitingBytes
 	}
-	f := forward{m: m, active: m.active, below: m.below, contenders: m.contenders}
+	f := forward{m: m, active: m.active, below: m.below, contenders: m.contenders, now: now}
+	for c := range f.shut {
+		f.shut[c] = m.windows[c].shut
+	}
 	p.number++
 	m.fill(&p.seats)
 	m.queue.Rewind(&m.cursor)
@@ -70,12 +74,11 @@ func (m *Machine) makePlan(now clock.Mono) {
 	for len(p.entries) < most {
 		turn, ok := f.next()
 		if !ok {
-			tag, took, more := p.seats.Next()
+			took, more := f.wait(&p.seats, t)
 			if !more {
 				break
 			}
 			t += took
-			f.end(m.records.at(tag))
 			continue
 		}
 		r := m.records.at(turn.Item)
@@ -115,7 +118,43 @@ type forward struct {
 	active     int
 	below      int
 	contenders [fair.Classes]int32
+	now        clock.Mono
+	shut       [fair.Classes]bool // windows, at this point of the plan
+	turned     [fair.Classes]int  // changes of each window gone by
 }
+
+// wait lets time go by until a seat comes free or a window changes, whichever is first.
+func (f *forward) wait(seats *forecast.Seats, t time.Duration) (took time.Duration, more bool) {
+	ends, busy := seats.Until()
+	c, opens, changes := f.nextChange(t)
+	switch {
+	case changes && (!busy || opens < ends):
+		seats.Play(opens)
+		f.shut[c] = !f.shut[c]
+		f.turned[c]++
+		return opens, true
+	case busy:
+		tag, took, _ := seats.Next()
+		r := f.m.records.at(tag)
+		f.seat(uint8(r.class), r.principal, -1)
+		return took, true
+	}
+	return 0, false
+}
+
+// nextChange is the next window to change after t, and in how long.
+func (f *forward) nextChange(t time.Duration) (c int, in time.Duration, ok bool) {
+	for k := range f.turned {
+		if changes := f.m.windows[k].changes; f.turned[k] < len(changes) {
+			if d := max(0, changes[f.turned[k]].Sub(f.now)-t); !ok || d < in {
+				c, in, ok = k, d, true
+			}
+		}
+	}
+	return c, in, ok
+}
+
+func (f *forward) admits(c class.Class) bool { return !f.shut[c] || f.m.windows[c].outside }
 
 func (f *forward) free(c int) bool {
 	free := f.m.policy.Sessions - f.active
@@ -136,35 +175,56 @@ func (f *forward) holds(i uint32) int32 {
 
 func (f *forward) under(i uint32) bool { return int(f.holds(i)) < f.m.policy.PerPrincipal }
 
+// contends reports whether a principal under its share waits in a class.
+func (f *forward) contends(c uint8) bool {
+	if f.contenders[c] > 0 && f.admits(class.Class(c)) {
+		return true
+	}
+	if f.m.agedWait == 0 {
+		return false
+	}
+	h, ok := f.m.cursor.LaneHead(c, fair.Aged)
+	return ok && f.mayAged(h, true)
+}
+
+func (f *forward) mayAged(h uint32, contender bool) bool {
+	r := f.m.records.at(h)
+	return f.admits(r.class) && (!contender || f.under(r.principal))
+}
+
 // next is the next start at this point, contenders first (D-4.4).
 func (f *forward) next() (fair.Turn, bool) {
 	var open, rival fair.Mask
 	for c := range fair.Classes {
 		if f.free(c) {
 			open |= 1 << c
-			if f.contenders[c] > 0 {
+			if f.contends(uint8(c)) {
 				rival |= 1 << c
 			}
 		}
 	}
-	var t fair.Turn
-	var ok bool
-	if rival != 0 {
-		t, ok = f.m.cursor.Next(rival, func(_ uint8, p uint32) bool { return f.under(p) })
-	} else if open != 0 {
-		t, ok = f.m.cursor.Next(open, func(uint8, uint32) bool { return true })
+	if open == 0 {
+		return fair.Turn{}, false
 	}
+	contender := rival != 0
+	if contender {
+		open = rival
+	}
+	t, ok := f.m.cursor.Next(open, func(c uint8, p, item uint32) bool {
+		if p == fair.Aged {
+			return f.mayAged(item, contender)
+		}
+		return f.admits(class.Class(c)) && (!contender || f.under(p))
+	})
 	if ok {
-		if f.m.cursor.Left(t.Class, t.Principal) == 0 && f.under(t.Principal) {
+		r := f.m.records.at(t.Item)
+		if t.Principal != fair.Aged && f.m.cursor.Left(t.Class, t.Principal) == 0 && f.under(t.Principal) {
 			f.contenders[t.Class]--
 		}
-		f.seat(t.Class, t.Principal, 1)
+		f.seat(uint8(r.class), r.principal, 1)
 	}
 	return t, ok
 }
-
-// end gives the seat of a planned or active session back.
-func (f *forward) end(r *record) { f.seat(uint8(r.class), r.principal, -1) }
 
 func (f *forward) seat(c uint8, i uint32, d int) {
 	f.active += d

@@ -1,6 +1,9 @@
 package session
 
-import "github.com/roadstead/roadstead/internal/core/fair"
+import (
+	"github.com/roadstead/roadstead/internal/class"
+	"github.com/roadstead/roadstead/internal/core/fair"
+)
 
 // principal counts the seats and records of one principal.
 type principal struct {
@@ -46,7 +49,7 @@ func (p *principals) vacate(i uint32, q *fair.Queue) {
 	if p.all[i].known > 0 {
 		return
 	}
-	if q.Ahead(i) {
+	if q.Early(i) {
 		p.leave = append(p.leave, i)
 		if len(p.leave) > leaveMost {
 			p.sweep(q, true)
@@ -71,7 +74,7 @@ func (p *principals) sweep(q *fair.Queue, force bool) {
 		switch {
 		case p.all[i].known > 0 || p.all[i].key == (Key{}):
 			continue // came back meanwhile
-		case force || !q.Ahead(i):
+		case force || !q.Early(i):
 			p.forget(i, q)
 			force = false
 		default:
@@ -85,7 +88,7 @@ func (m *Machine) under(i uint32) bool {
 	return int(m.principals.all[i].active) < m.policy.PerPrincipal
 }
 
-// hold changes the seats a principal holds and keeps count of the contenders: lanes whose principal is under its share.
+// holds changes the seats a principal has and keeps count of the contenders: lanes whose principal is under its share.
 func (m *Machine) holds(i uint32, d int32) {
 	was := m.under(i)
 	m.principals.all[i].active += d
@@ -103,45 +106,97 @@ func (m *Machine) holds(i uint32, d int32) {
 	}
 }
 
-// push puts a session into the order; back returns the turn it used before (D-3.1).
-func (m *Machine) push(h uint32, r *record, back bool) {
-	c := uint8(r.class)
-	if m.queue.LaneLen(c, r.principal) == 0 && m.under(r.principal) {
-		m.contenders[c]++
+// item is how a waiting session stands in the order.
+func (m *Machine) item(h uint32, r *record) fair.Item {
+	it := fair.Item{Class: r.rank, Principal: r.principal, Order: r.order, Bytes: r.left, Handle: h}
+	if r.has(aged) {
+		if m.policy.Strategy == SmallestFirst {
+			it.Bytes = 0
+		} else {
+			it.Principal = fair.Aged
+		}
 	}
-	m.queue.Push(c, r.principal, r.order, h, back)
-	n := &m.counts[c]
+	return it
+}
+
+// lane counts a lane that just came or is about to go among the contenders. The lane of the aged is no one
+// principal's; it is looked at when asked.
+func (m *Machine) lane(it fair.Item, d int32) {
+	if it.Principal == fair.Aged {
+		m.agedWait += int(d)
+	}
+	if it.Principal != fair.Aged && m.queue.LaneLen(it.Class, it.Principal) == 0 && m.under(it.Principal) {
+		m.contenders[it.Class] += d
+	}
+}
+
+// enter puts a session into the order; back returns the turn it used before (D-3.1).
+func (m *Machine) enter(h uint32, r *record, back bool) {
+	it := m.item(h, r)
+	m.lane(it, 1)
+	m.queue.Push(it, back)
+}
+
+// push makes a session wait.
+func (m *Machine) push(h uint32, r *record, back bool) {
+	r.rank = uint8(r.class)
+	r.clear(aged)
+	m.enter(h, r, back)
+	n := &m.counts[r.class]
 	n.Waiting++
 	n.WaitingBytes += r.left
 	n.Held += int(r.held)
 }
 
 // pull takes a session out of the order, because it starts or because it leaves.
-func (m *Machine) pull(r *record, starts bool) {
-	c := uint8(r.class)
+func (m *Machine) pull(h uint32, r *record, starts bool) {
+	it := m.item(h, r)
 	if starts {
-		m.queue.Serve(c, r.principal, r.order, m.open(m.under(r.principal)))
+		m.queue.Serve(it, m.open(m.under(r.principal)))
 	} else {
-		m.queue.Remove(c, r.principal, r.order)
+		m.queue.Remove(it)
 	}
-	if m.queue.LaneLen(c, r.principal) == 0 && m.under(r.principal) {
-		m.contenders[c]--
-	}
-	n := &m.counts[c]
+	m.lane(it, -1)
+	n := &m.counts[r.class]
 	n.Waiting--
 	n.WaitingBytes -= r.left
 	n.Held -= int(r.held)
-	r.clear(marked | beyond | fresh)
+	r.clear(marked | beyond | fresh | aged)
 	r.plan = 0
+}
+
+// contends counts what in a class a principal under its share waits for: lanes, and the lane of the aged.
+func (m *Machine) contends(c uint8) (n int) {
+	if m.admits(class.Class(c)) {
+		n = int(m.contenders[c])
+	}
+	if m.agedWait == 0 {
+		return n
+	}
+	if h, ok := m.queue.LaneHead(c, fair.Aged); ok {
+		if r := m.records.at(h); m.under(r.principal) && m.admits(r.class) {
+			n++
+		}
+	}
+	return n
+}
+
+// present reports whether somebody waits in a class whose window lets them start.
+func (m *Machine) present(c uint8) bool {
+	if m.admits(class.Class(c)) {
+		return m.queue.ClassLen(c) > 0
+	}
+	h, ok := m.queue.LaneHead(c, fair.Aged)
+	return ok && m.admits(m.records.at(h).class)
 }
 
 // open is the set of classes that could start a session now: a seat is free for them, and somebody waits who may take
 // it; contenders only, when one of them is the one that starts.
 func (m *Machine) open(contender bool) (open fair.Mask) {
 	for c := range uint8(fair.Classes) {
-		someone := m.queue.ClassLen(c) > 0
+		someone := m.present(c)
 		if contender {
-			someone = m.contenders[c] > 0
+			someone = m.contends(c) > 0
 		}
 		if someone && m.seatFor(c) {
 			open |= 1 << c

@@ -15,6 +15,7 @@ const (
 	active               // has a seat
 	paused               // lost its seat to idleness; keeps its arrival
 	gone                 // tombstone: any ticket of this key is void (D-8.2)
+	aside                // reads on without a seat, too slowly for one
 )
 
 const (
@@ -24,6 +25,8 @@ const (
 	fresh                        // came after the last tick: its place is not told yet (D-6.2)
 	linked                       // is in a bucket of the wheel
 	tailOnly                     // asked for the tail alone so far, which sets no start (D-2.7)
+	aged                         // waited so long that it goes before its class (D-3.1, D-3.2)
+	yielding                     // is to give its seat up on the next range boundary (D-4.5)
 )
 
 // record is one session. It holds no pointers, so a million of them cost the collector nothing.
@@ -37,16 +40,26 @@ type record struct {
 	prev      uint32 // neighbours in the wheel's bucket
 	next      uint32
 	seat      uint32 // index+1 into the machine's seats, once it had one
-	point     uint32 // first announced start, in ms after arrival; 0 when none was announced
-	early     uint32 // how much before the point the first interval began, ms
-	late      uint32 // how much after the point it ended, ms
+	promise   promise
 	plan      uint16 // index+1 into the plan, when it is there
 	bucket    uint16
 	held      uint16 // requests the shell holds open
 	state     state
 	flags     uint8
 	class     class.Class
+	rank      uint8 // class it waits in: its own, or a higher one it aged into
 	running   uint8 // responses open
+	noted     bool  // changed since the journal heard of it
+}
+
+// promise is the first start announced with a place, to be scored when the session starts (D-6.3).
+type promise struct {
+	point uint32 // ms after arrival; 0 when none was announced
+	early uint32 // ms, how long before the point the interval began
+	late  uint32 // ms, how long after the point it ended
+	width uint32 // ms, the unit of the quantiles
+	p10   int16  // thousandths of the width after the point
+	p90   int16
 }
 
 func (r *record) has(f uint8) bool { return r.flags&f != 0 }
@@ -106,7 +119,13 @@ type seat struct {
 	sent     int64      // bytes the sockets accepted since the seat was taken
 	goal     int64      // bytes wanted when the seat was taken
 	lastByte clock.Mono // idle counts from here (D-2.8)
+	since    clock.Mono // when the seat was taken
+	inside   bool       // it was taken while the class's window was open (D-5.2)
+	pace     pace       // of its reader
 }
+
+// tail reports whether the session read nothing but the tail so far.
+func (s *seat) tail() bool { return s.covered.start < 0 }
 
 // left is how many bytes the session still wants.
 func (s *seat) left() int64 { return max(0, s.goal-s.sent) }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/core/fair"
 )
 
 // request answers a GET: it starts, goes on, waits, or is told to come later.
@@ -18,25 +19,32 @@ func (m *Machine) request(now clock.Mono, e Event, h uint32) {
 	if r.state == paused {
 		m.comeBack(h, r)
 	}
-	if r.state == waiting && (m.mayTake(now, r) || m.walksIn(now, r)) {
+	if r.state == waiting && (m.mayTake(now, h, r) || m.walksIn(now, h, r)) {
 		m.sit(now, h, r)
 	}
-	if r.state == active {
-		m.serve(r, e)
+	if r.state == active && r.has(yielding) && r.running == 0 {
+		m.yield(now, h, r)
+	}
+	if r.served() {
+		m.serve(now, r, e)
 		return
 	}
 	r.deadline = now.Add(MinCheck + NoShowSlack)
-	m.wheel.put(&m.records, h)
+	m.arm(now, h, r)
 	m.emit(Wait, r)
 }
 
-// serve opens one more response of an active session (D-2.10).
-func (m *Machine) serve(r *record, e Event) {
-	if int(r.running) >= m.policy.RangesPerSession {
+// serve opens one more response of a session (D-2.10).
+func (m *Machine) serve(now clock.Mono, r *record, e Event) {
+	if int(r.running) >= m.policy.RangesPerSession || r.has(yielding) {
 		m.emit(Surplus, r).RetryAfter = time.Second
 		return
 	}
-	m.seats[r.seat-1].ask(e.From, r.size, e.Tail)
+	s := &m.seats[r.seat-1]
+	s.ask(e.From, r.size, e.Tail)
+	if r.running == 0 {
+		s.pace.seen = now // what went by without a response is nobody's pace
+	}
 	r.running++
 	m.responses++
 	m.emit(Serve, r)
@@ -85,6 +93,7 @@ func (m *Machine) admit(now clock.Mono, e Event, tomb uint32) (uint32, bool) {
 	m.principals.all[r.principal].records++
 	m.newly = append(m.newly, h)
 	m.push(h, r, back)
+	m.note(h, r)
 	return h, true
 }
 
@@ -101,25 +110,26 @@ func (m *Machine) comeBack(h uint32, r *record) {
 	r.set(fresh)
 	m.newly = append(m.newly, h)
 	m.push(h, r, true)
+	m.note(h, r)
 }
 
 // walksIn reports whether who arrives finds a seat that it may take and nobody who should have it first (D-2.12).
-func (m *Machine) walksIn(now clock.Mono, r *record) bool {
-	if now < m.settle || !m.seatFor(uint8(r.class)) {
+func (m *Machine) walksIn(now clock.Mono, h uint32, r *record) bool {
+	if now < m.settle || !m.seatFor(uint8(r.class)) || !m.admits(r.class) || m.indebted(h) {
 		return false
 	}
 	contender := m.under(r.principal)
-	for c := range m.contenders {
-		if !m.seatFor(uint8(c)) {
+	for c := range uint8(fair.Classes) {
+		if !m.seatFor(c) || !m.present(c) {
 			continue
 		}
-		others := m.queue.ClassLen(uint8(c))
+		others := m.queue.ClassLen(c)
 		if contender {
-			others = int(m.contenders[c])
+			others = m.contends(c)
 		}
-		if c == int(r.class) {
+		if c == r.rank {
 			others--
-			if contender && m.queue.LaneLen(uint8(c), r.principal) > 1 {
+			if contender && m.queue.LaneLen(c, r.principal) > 1 {
 				return false // one of its own came before it
 			}
 		}

@@ -4,18 +4,15 @@ import (
 	"slices"
 
 	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/core/fair"
 )
 
 // sit gives a session that is in the order a seat.
 func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 	e := m.emit(Started, r)
 	e.At, e.Waited = now, now.Sub(r.arrival())
-	if r.point != 0 {
-		e.Promised = true
-		e.Point = r.arrival() + ms(r.point)
-		e.Earliest, e.Latest = e.Point-ms(r.early), e.Point+ms(r.late)
-	}
-	m.pull(r, true)
+	m.score(e, r)
+	m.pull(h, r, true)
 	m.wheel.drop(&m.records, h)
 	r.state = active
 	m.active++
@@ -28,8 +25,11 @@ func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 		m.chair(r)
 	}
 	s := &m.seats[r.seat-1]
-	s.sent, s.goal, s.lastByte = 0, r.left, now
+	s.sent, s.goal, s.lastByte, s.since, s.inside = 0, r.left, now, now, m.windows[r.class].open()
+	s.pace = pace{seen: now}
+	delete(m.debts, h)
 	m.running = append(m.running, h)
+	m.note(h, r)
 }
 
 // stand takes the seat of an active session away; what becomes of the session is the caller's.
@@ -43,6 +43,8 @@ func (m *Machine) stand(h uint32, r *record) {
 	r.left = m.seats[r.seat-1].left()
 	at := slices.Index(m.running, h)
 	m.running = slices.Delete(m.running, at, at+1)
+	r.clear(yielding)
+	m.freed = true
 }
 
 // chair gives the record a place to keep what it was given.
@@ -73,10 +75,12 @@ func (m *Machine) unchair(r *record) {
 func (m *Machine) bury(now clock.Mono, h uint32, r *record) {
 	m.unchair(r)
 	m.principals.all[r.principal].records--
-	r.state, r.flags, r.point = gone, r.flags&(identified|linked), 0
+	r.state, r.flags, r.promise = gone, r.flags&(identified|linked), promise{}
+	delete(m.debts, h)
 	r.deadline = now.Add(KeepGone)
-	m.wheel.put(&m.records, h)
+	m.arm(now, h, r)
 	m.graves = append(m.graves, grave{h, r.deadline})
+	m.note(h, r)
 }
 
 // erase forgets a record altogether.
@@ -116,7 +120,7 @@ func (m *Machine) callHeld(now clock.Mono) {
 			return
 		}
 		r := m.records.at(h)
-		if r.state == waiting && r.held > 0 && m.mayTake(now, r) {
+		if r.state == waiting && r.held > 0 && m.mayTake(now, h, r) {
 			m.sit(now, h, r)
 			m.emit(Seated, r)
 		}
@@ -124,11 +128,11 @@ func (m *Machine) callHeld(now clock.Mono) {
 }
 
 // mayTake reports whether a marked session may take a seat at this instant.
-func (m *Machine) mayTake(now clock.Mono, r *record) bool {
-	if now < m.settle || !r.has(marked) || !m.seatFor(uint8(r.class)) {
+func (m *Machine) mayTake(now clock.Mono, h uint32, r *record) bool {
+	if now < m.settle || !r.has(marked) || !m.seatFor(uint8(r.class)) || !m.admits(r.class) || m.indebted(h) {
 		return false
 	}
-	rivals := int(m.rivals())
+	rivals := m.rivals()
 	if rivals == 0 || m.under(r.principal) {
 		return true
 	}
@@ -137,10 +141,10 @@ func (m *Machine) mayTake(now clock.Mono, r *record) bool {
 }
 
 // rivals counts the lanes of principals under their share that could use a free seat now.
-func (m *Machine) rivals() (n int32) {
-	for c, k := range m.contenders {
-		if m.seatFor(uint8(c)) {
-			n += k
+func (m *Machine) rivals() (n int) {
+	for c := range uint8(fair.Classes) {
+		if m.seatFor(c) {
+			n += m.contends(c)
 		}
 	}
 	return n

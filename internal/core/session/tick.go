@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/core/fair"
 )
@@ -14,7 +15,10 @@ const offersMost = 4096
 // call.
 func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	m.effects = m.effects[:0]
-	m.idle(now)
+	m.agedNow = 0
+	m.wake(now)
+	m.idle(now, m.running)
+	m.idle(now, m.asides)
 	m.wheel.turn(&m.records, now, func(h uint32) { m.due(now, h) })
 	for _, h := range m.newly {
 		m.records.at(h).clear(fresh)
@@ -27,28 +31,35 @@ func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 	if m.plan.rate = m.policy.LinkRate; m.plan.rate == 0 {
 		m.plan.rate = m.meter.Peak(now)
 	}
+	m.adjust(now)
 	m.offer(now, m.offered)
+	m.preempt(now)
 	m.offered = len(m.offers) > 0 && m.active < m.policy.Sessions
 	m.callHeld(now)
-	m.planned = false
+	m.planned, m.giniMade = false, false
 	return m.effects, TickEvery
 }
 
-// idle takes the seats of sessions that accepted no byte for too long (D-2.8).
-func (m *Machine) idle(now clock.Mono) {
-	for i := len(m.running) - 1; i >= 0; i-- {
-		h := m.running[i]
+// idle pauses those of the served sessions that accepted no byte for too long: they lose their seats (D-2.8).
+func (m *Machine) idle(now clock.Mono, served []uint32) {
+	for i := len(served) - 1; i >= 0; i-- {
+		h := served[i]
 		r := m.records.at(h)
-		if s := &m.seats[r.seat-1]; now.Sub(s.lastByte) < m.policy.Idle {
+		s, limit := &m.seats[r.seat-1], m.policy.Idle
+		if s.tail() && r.running == 0 {
+			limit = min(limit, TailHold) // the next read of an archive comes at once, or not at all (D-2.9)
+		}
+		if now.Sub(s.lastByte) < limit {
 			continue
 		}
 		m.emit(Paused, r)
-		m.stand(h, r)
+		m.retire(h, r)
 		r.state = paused
 		r.left = max(0, m.wants(r))
 		m.counts[r.class].Paused++
 		r.deadline = now.Add(KeepPaused)
-		m.wheel.put(&m.records, h)
+		m.arm(now, h, r)
+		m.note(h, r)
 	}
 }
 
@@ -62,12 +73,22 @@ func (m *Machine) wants(r *record) int64 {
 func (m *Machine) due(now clock.Mono, h uint32) {
 	r := m.records.at(h)
 	switch {
+	case r.served():
+		return // its last byte counts for it, not the wheel
+	case r.deadline > now:
+		if r.state == waiting {
+			m.age(now, h, r)
+		}
+		m.arm(now, h, r)
+	case now < m.grace && (r.state == waiting || r.state == paused):
+		r.deadline = m.grace
+		m.arm(now, h, r)
 	case r.state == waiting && r.held > 0:
 		r.deadline = now.Add(NoShowSlack)
-		m.wheel.put(&m.records, h)
+		m.arm(now, h, r)
 	case r.state == waiting:
 		m.emit(NoShow, r)
-		m.pull(r, false)
+		m.pull(h, r, false)
 		m.bury(now, h, r)
 	case r.state == paused:
 		m.emit(Forgot, r)
@@ -77,7 +98,7 @@ func (m *Machine) due(now clock.Mono, h uint32) {
 		m.erase(h, r)
 	case r.state == gone && r.running > 0:
 		r.deadline = now.Add(NoShowSlack) // a response outlives its session; its end must find the record
-		m.wheel.put(&m.records, h)
+		m.arm(now, h, r)
 	case r.state == gone:
 		m.erase(h, r)
 	}
@@ -172,11 +193,17 @@ func (o *offering) mark(contenders bool) {
 	m := o.m
 	var open fair.Mask
 	for c := range uint8(fair.Classes) {
-		if !contenders || m.contenders[c] > 0 {
+		if !contenders && m.present(c) || m.contends(c) > 0 {
 			open |= 1 << c
 		}
 	}
-	may := func(_ uint8, p uint32) bool { return !contenders || m.under(p) }
+	may := func(c uint8, p, item uint32) bool {
+		if p == fair.Aged {
+			r := m.records.at(item)
+			return m.admits(r.class) && (!contenders || m.under(r.principal))
+		}
+		return m.admits(class.Class(c)) && (!contenders || m.under(p))
+	}
 	for len(m.offers) < o.all {
 		if o.marksBelow >= o.below {
 			open &= 1
@@ -217,7 +244,7 @@ func (o *offering) passOver() {
 			continue
 		}
 		o.cursor.Passed(uint8(c), func(p uint32) {
-			if !o.m.under(p) {
+			if p != fair.Aged && !o.m.under(p) {
 				o.behind = append(o.behind, behind{uint8(c), p, round - 1})
 			}
 		})

@@ -16,10 +16,10 @@ type wheel struct {
 
 func bucketOf(t clock.Mono) int64 { return int64(t) / int64(bucketWidth) }
 
-// put makes sure the record comes due no later than its deadline.
-func (w *wheel) put(a *arena, h uint32) {
+// put makes sure that the record is looked at no later than the instant.
+func (w *wheel) put(a *arena, h uint32, at clock.Mono) {
 	r := a.at(h)
-	b := min(max(bucketOf(r.deadline)+1, w.at+1), w.at+buckets-1)
+	b := min(max(bucketOf(at)+1, w.at+1), w.at+buckets-1)
 	if r.has(linked) {
 		ahead := (int64(r.bucket) - w.at%buckets + buckets) % buckets
 		if w.at+ahead <= b && ahead > 0 {
@@ -54,7 +54,7 @@ func (w *wheel) drop(a *arena, h uint32) {
 	r.clear(linked)
 }
 
-// turn calls due for every record whose deadline has passed; the others move to the bucket of their deadline.
+// turn takes every record out whose bucket has come and calls due for it, which puts those back that stay.
 func (w *wheel) turn(a *arena, now clock.Mono, due func(h uint32)) {
 	to := bucketOf(now)
 	if to-w.at > buckets {
@@ -70,11 +70,7 @@ func (w *wheel) turn(a *arena, now clock.Mono, due func(h uint32)) {
 			next := r.next
 			r.prev, r.next = 0, 0
 			r.clear(linked)
-			if r.deadline > now {
-				w.put(a, h)
-			} else {
-				due(h)
-			}
+			due(h)
 			h = next
 		}
 	}

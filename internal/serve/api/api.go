@@ -26,6 +26,9 @@ type Services struct {
 	Artifacts Artifacts
 	Links     Links
 	Queue     func() api.Queue
+	Settings  Settings
+	Bookings  Bookings
+	Objects   Objects
 }
 
 // Register adds every operation by calling handle with a ServeMux pattern and its handler, and returns the OpenAPI
@@ -37,7 +40,9 @@ func Register(handle func(pattern string, h http.HandlerFunc), version string, s
 	h.identity(a)
 	h.repositories(a)
 	h.links(a)
+	h.downloads(a)
 	h.system(a)
+	h.settings(a)
 	describeBytes(a.OpenAPI())
 	return json.MarshalIndent(a.OpenAPI(), "", "  ")
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/artifacts"
-	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
 )
 
@@ -87,13 +86,9 @@ func (o *operations) repositories(a huma.API) {
 }
 
 func (o *operations) revisions(ctx context.Context, caller identity.Principal, in *revisionPage) (api.Page[api.File], error) {
-	var before int64
-	if in.After != "" {
-		n, err := strconv.ParseInt(in.After, 10, 64)
-		if err != nil || n < 1 {
-			return api.Page[api.File]{}, fault.Invalid("after", "must be the next of the page before")
-		}
-		before = n
+	before, err := beforeRevision(in.After)
+	if err != nil {
+		return api.Page[api.File]{}, err
 	}
 	items, older, err := o.Artifacts.Revisions(ctx, caller, in.Repository, in.Path, before, in.Limit)
 	next := ""

@@ -2,7 +2,6 @@ package files
 
 import (
 	"context"
-	"fmt"
 	"mime"
 	"net/http"
 	"os"
@@ -29,7 +28,7 @@ func (h *Handlers) Get(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
-	return h.download(w, r, caller, f, revisionID(f))
+	return h.download(w, r, caller, f, f.RevisionID())
 }
 
 // Object answers GET and HEAD of an object by its digest.
@@ -53,12 +52,7 @@ func (h *Handlers) Link(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "private, no-cache")
 	w.Header().Set("Referrer-Policy", "no-referrer") // the token is in the address
 	w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base(f.Path)}))
-	return h.download(w, r, caller, f, revisionID(f))
-}
-
-// revisionID is the immutable thing a path resolved to: a rewritten path is another download (D-2.2).
-func revisionID(f artifacts.File) string {
-	return fmt.Sprintf("%s/%s@%d", f.Repository, f.Path, f.Revision)
+	return h.download(w, r, caller, f, f.RevisionID())
 }
 
 // download answers with the bytes of a file: authorization and metadata are behind, then comes the plan, which may
@@ -88,7 +82,7 @@ func (h *Handlers) download(w http.ResponseWriter, r *http.Request, caller ident
 	}
 	pass, err := h.queue.Admit(r.Context(), ask)
 	if err != nil {
-		return refuse(w, r, err)
+		return h.refuse(w, r, ask.Key(), err)
 	}
 	// The ranges of one session share one part of the link (D-2.1).
 	return h.send(w, r, answer, pass, h.link.Flow(caller.ID, ask.Key()))
@@ -102,8 +96,12 @@ func (h *Handlers) send(w http.ResponseWriter, r *http.Request, answer *delivery
 		pass.Close(done.From, done.To, done.Whole)
 	}()
 	pass.Header(w.Header())
+	flow.Steer(pass.Lane())
+	sent := func(n int64) { flow.Steer(pass.Sent(n, flow.Paced())) }
+	ctx, over := pass.Context(r.Context())
+	defer over()
 	var err error
-	done, err = delivery.Send(w, r, answer, flow, delivery.Options{Idle: h.idle, OnSent: pass.Sent})
+	done, err = delivery.Send(w, r.WithContext(ctx), answer, flow, delivery.Options{Idle: h.idle(), OnSent: sent})
 	return err
 }
 

@@ -31,14 +31,15 @@ type Store interface {
 
 // Handlers are the endpoints of this package.
 type Handlers struct {
-	idle  time.Duration
+	idle  func() time.Duration
 	store Store
 	queue Queue
 	link  *governor.Governor
 }
 
-// New makes the endpoints. A response whose socket takes nothing for idle while it was offered bytes is cut (D-2.8).
-func New(idle time.Duration, store Store, queue Queue, link *governor.Governor) *Handlers {
+// New makes the endpoints. A response whose socket takes nothing for as long as idle says at its start, while it was
+// offered bytes, is cut (D-2.8).
+func New(idle func() time.Duration, store Store, queue Queue, link *governor.Governor) *Handlers {
 	return &Handlers{idle: idle, store: store, queue: queue, link: link}
 }
 

@@ -43,6 +43,9 @@ func Run(t *testing.T, open Pair) {
 		{"FinishRace", finishRace},
 		{"TicketKey", ticketKey},
 		{"QueueMark", queueMark},
+		{"Settings", downloadSettings},
+		{"SettingsRace", downloadSettingsRace},
+		{"Journal", journal},
 		{"Cancelled", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) {

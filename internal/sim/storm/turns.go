@@ -1,0 +1,91 @@
+package storm
+
+import (
+	"github.com/roadstead/roadstead/internal/class"
+	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/core/session"
+)
+
+// turns compares what those who wait at the same time are given: starts of each pair of classes over their weights, and
+// starts of each pair of principals in a class, counted while both wait and could start (D-4.1, D-3.1).
+type turns struct {
+	n          int
+	classes    [class.Count][class.Count]float64 // starts of the first over its weight while the second waits too
+	principals [class.Count][]int32              // n x n: starts of the first while the second waits too
+}
+
+func newTurns(n int) turns {
+	t := turns{n: n}
+	for c := range t.principals {
+		t.principals[c] = make([]int32, n*n)
+	}
+	return t
+}
+
+func (t *turns) reset() {
+	t.classes = [class.Count][class.Count]float64{}
+	for c := range t.principals {
+		clear(t.principals[c])
+	}
+}
+
+// started counts a start, before the book moves it, and checks the bound: the order of marks alone keeps a pair within
+// one start each; of those called together the first to come goes first (D-2.12), and twice as many as there are seats
+// are called. A called client is away from the door for a second in six, so luck can favour one a few times in a row.
+func (t *turns) started(b *book, _ clock.Mono, r *record) {
+	if b.w.sc.weather != shares || b.w.policy.Strategy != session.Ordered {
+		return
+	}
+	w := &b.w.policy.Weights
+	slack := float64(2*b.w.policy.Sessions + 1)
+	for j := range t.classes {
+		o := class.Class(j)
+		if o == r.class {
+			continue
+		}
+		if b.lines[j] == 0 || !b.seatFor(o) || !t.contends(b, o) {
+			t.classes[r.class][j], t.classes[j][r.class] = 0, 0
+			continue
+		}
+		t.classes[r.class][j] += 1 / float64(w[r.class])
+		lead := t.classes[r.class][j] - t.classes[j][r.class]
+		unit := 1/float64(w[r.class]) + 1/float64(w[j])
+		b.w.stats.Lead = max(b.w.stats.Lead, lead/unit/slack)
+		if lead > unit*slack {
+			b.fail(r.key, "class %s is %.1f rounds ahead of class %s, allowed are %.1f (D-4.1)", r.class, lead, o, unit*slack)
+		}
+	}
+	t.peers(b, r, 2*int32(slack)+4)
+}
+
+// contends reports whether a class has somebody waiting whose principal is under its share.
+func (t *turns) contends(b *book, c class.Class) bool {
+	for _, o := range b.waiting {
+		if o.class == c && b.under(o.principal) {
+			return true
+		}
+	}
+	return false
+}
+
+// peers compares the principal with each other one of its class.
+func (t *turns) peers(b *book, r *record, slack int32) {
+	row := t.principals[r.class]
+	seen := make([]bool, t.n)
+	for _, o := range b.waiting {
+		seen[o.principal] = seen[o.principal] || o.class == r.class && b.under(o.principal)
+	}
+	p := r.principal
+	for q, there := range seen {
+		switch {
+		case q == p:
+		case !there:
+			row[p*t.n+q], row[q*t.n+p] = 0, 0
+		default:
+			row[p*t.n+q]++
+			if lead := row[p*t.n+q] - row[q*t.n+p]; lead > slack {
+				b.fail(r.key, "principal %d is %d starts ahead of principal %d in class %s, allowed are %d (D-3.1)", p, lead, q, r.class, slack)
+			}
+		}
+	}
+}
