@@ -20,6 +20,8 @@ const (
 type DownloadSettings struct {
 	Strategy         *string                `json:"strategy,omitempty" enum:"ordered,smallest-first,shared" doc:"Who starts next. shared: no queue, the link split evenly."`
 	Sessions         *int                   `json:"sessions,omitempty" doc:"Seats: downloads of large objects at once. When it changes without reserve or perPrincipal, those are lowered to fit."`
+	SessionsMin      *int                   `json:"sessionsMin,omitempty" doc:"With sessionsMax: the fewest seats."`
+	SessionsMax      *int                   `json:"sessionsMax,omitempty" doc:"The seats follow the use of the link between sessionsMin and this; the bandwidth must be set. 0: they stay at sessions."`
 	Reserve          *int                   `json:"reserve,omitempty" doc:"Seats kept for interactive."`
 	PerPrincipal     *int                   `json:"perPrincipal,omitempty" doc:"Seats of one principal while others wait."`
 	Weights          *ClassWeights          `json:"weights,omitempty" doc:"Turns of each class in a round; all four or none."`

@@ -18,6 +18,8 @@ server's environment; what you reset follows the environment again.
 
   strategy          ordered, smallest-first, shared
   sessions          seats; reserve and perPrincipal are lowered to fit
+  sessionsMin       with sessionsMax: the fewest seats
+  sessionsMax       the seats follow the use of the link up to this many; 0: they stay at sessions
   reserve           seats kept for interactive
   perPrincipal      seats of one principal while others wait
   weights           interactive,release,bulk,background, for example 8,4,2,1
@@ -173,7 +175,7 @@ func settingValue(key, value string) json.RawMessage {
 
 // settingKeys are the settings there are, in the order they are shown.
 func settingKeys() []string {
-	return []string{"strategy", "sessions", "reserve", "perPrincipal", "weights", "sessionMinBytes", "idleSeconds", "agingMinutes",
+	return []string{"strategy", "sessions", "sessionsMin", "sessionsMax", "reserve", "perPrincipal", "weights", "sessionMinBytes", "idleSeconds", "agingMinutes",
 		"preempt", "rangesPerSession", "windows", "minRate", "pollBudget"}
 }
 

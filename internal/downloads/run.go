@@ -101,7 +101,7 @@ func (m *mark) keep(ctx context.Context, waiting bool) {
 func (s *Service) Queue() api.Queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now, wall, c, p := s.clock.Now(), s.clock.Wall(), s.machine.Counts(), s.conf.Policy
+	now, wall, c, p := s.clock.Now(), s.clock.Wall(), s.machine.Counts(), s.machine.Policy()
 	q := api.Queue{
 		Strategy: s.conf.Strategy(), Admission: s.conf.Admission(), Seats: p.Sessions, Reserve: p.Reserve, PerPrincipal: p.PerPrincipal, RateBytes: c.Rate,
 		TickSeconds: s.lastTick.Seconds(), AsOf: wall.Truncate(time.Millisecond),

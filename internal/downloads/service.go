@@ -220,7 +220,7 @@ func (s *Service) mayHold(now clock.Mono, e session.Event, answer session.Effect
 		return h
 	}
 	est, waits := s.machine.Estimate(now, e.Key)
-	if answer.Kind != session.Wait || !waits || !est.Called || s.draining || s.atDoor >= doorMost(s.conf.Policy) {
+	if answer.Kind != session.Wait || !waits || !est.Called || s.draining || s.atDoor >= doorMost(s.machine.Policy()) {
 		return nil
 	}
 	s.atDoor++

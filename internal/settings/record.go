@@ -107,6 +107,8 @@ func Overlay(environment downloads.Settings, r api.DownloadSettings) (downloads.
 		{"sessions", r.Sessions, 1, min(65536, p.MaxSessions), func(v int) {
 			p.Sessions, p.Reserve, p.PerPrincipal = v, min(p.Reserve, v-1), min(p.PerPrincipal, v)
 		}},
+		{"sessionsMin", r.SessionsMin, 0, 65536, func(v int) { p.AutoMin = v }},
+		{"sessionsMax", r.SessionsMax, 0, min(65536, p.MaxSessions), func(v int) { p.AutoMax = v }},
 		{"reserve", r.Reserve, 0, 65535, func(v int) { p.Reserve = v }},
 		{"perPrincipal", r.PerPrincipal, 1, 65536, func(v int) { p.PerPrincipal = v }},
 		{"idleSeconds", r.IdleSeconds, 1, 3600, func(v int) { p.Idle = time.Duration(v) * time.Second }},
@@ -205,7 +207,7 @@ func wire(s downloads.Settings, windows map[string]api.ClassWindow) api.Download
 	p := s.Policy
 	strategy, idle, aging := s.Strategy(), int(p.Idle/time.Second), int(p.Aging/time.Minute)
 	return api.DownloadSettings{
-		Strategy: &strategy, Sessions: &p.Sessions, Reserve: &p.Reserve, PerPrincipal: &p.PerPrincipal,
+		Strategy: &strategy, Sessions: &p.Sessions, SessionsMin: &p.AutoMin, SessionsMax: &p.AutoMax, Reserve: &p.Reserve, PerPrincipal: &p.PerPrincipal,
 		Weights:         &api.ClassWeights{Interactive: p.Weights[0], Release: p.Weights[1], Bulk: p.Weights[2], Background: p.Weights[3]},
 		SessionMinBytes: &s.SessionMinBytes, IdleSeconds: &idle, AgingMinutes: &aging, Preempt: &p.Preempt,
 		RangesPerSession: &p.RangesPerSession, Windows: windows, MinRate: &p.MinRate, PollBudget: &p.PollBudget,

@@ -53,9 +53,8 @@ func (m *Machine) adjust(now clock.Mono) {
 	}
 }
 
-// resize adds or takes a seat within the bounds; the reserve and the share of a principal fit themselves to it.
+// resize adds or takes a seat within the bounds.
 func (m *Machine) resize(d int) {
 	p := &m.policy
 	p.Sessions = min(max(p.Sessions+d, p.AutoMin), p.AutoMax)
-	p.Reserve = min(p.Reserve, p.Sessions-1)
 }

@@ -19,6 +19,9 @@ func (m *Machine) Configure(now clock.Mono, p Policy) error {
 		return fault.Invalid("maxSessions", "is set when the server starts, to %d", m.policy.MaxSessions)
 	}
 	old := m.policy
+	if p.AutoMax != 0 && old.AutoMax != 0 {
+		p.Sessions = old.Sessions // found by trial, not set
+	}
 	m.policy = p
 	switch {
 	case p.Strategy != old.Strategy:

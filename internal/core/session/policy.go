@@ -88,9 +88,9 @@ func (p Policy) Validate() error {
 	}
 	checks = append(checks, between("agingMinutes", int(p.Aging/time.Minute), 0, 60*24*30), between("pollBudget", p.PollBudget, 0, 1<<20))
 	if p.AutoMax != 0 {
-		checks = append(checks, between("autoMax", p.AutoMax, 1, 65536), between("autoMin", p.AutoMin, max(1, p.Reserve+1), p.AutoMax))
+		checks = append(checks, between("sessionsMax", p.AutoMax, 1, 65536), between("sessionsMin", p.AutoMin, p.Reserve+1, p.AutoMax))
 		if p.LinkRate == 0 {
-			checks = append(checks, fault.Invalid("sessions", "can follow the link only when its bandwidth is set"))
+			checks = append(checks, fault.Invalid("sessionsMax", "needs the bandwidth of the link: set it in the server's environment"))
 		}
 	}
 	for i, w := range p.Weights {
