@@ -145,7 +145,7 @@ func TestBookingCancelled(t *testing.T) {
 			held <- err
 		}()
 		synctest.Wait()
-		for _, id := range []string{"b", "c", "b"} {
+		for _, id := range []string{"c", "b", "b"} {
 			if err := s.CancelBooking(ctx, person("bob"), id); err != nil {
 				t.Fatal(err)
 			}
