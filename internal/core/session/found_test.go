@@ -79,3 +79,37 @@ func TestFewerSeatsTakeNobodysSeat(t *testing.T) {
 		t.Errorf("%d of 3 read on over one seat, %d are asked for theirs", n, asked())
 	}
 }
+
+// D-5.2, D-2.12: one of a closed class that had aged does not stand before the aged of an open one.
+func TestClosedAgedBlockNobody(t *testing.T) {
+	p := Default(1)
+	p.Aging, p.Preempt = 5*time.Minute, false
+	r := newRig(t, p)
+	r.ask(1, 1, class.Release)
+	r.ask(2, 2, class.Background)
+	r.ask(3, 3, class.Bulk)
+	for range 160 { // both rise to the turn that the aged share
+		r.pass(5 * time.Second)
+		r.m.Apply(r.now, Event{Kind: Progress, Key: key(1), Bytes: 1})
+		r.ask(2, 2, class.Background)
+		r.ask(3, 3, class.Bulk)
+	}
+	r.ask(4, 4, class.Bulk) // one that just came, and stays away
+	r.send(Event{Kind: Hold, Key: key(3)})
+	r.m.SetWindow(r.now, class.Background, false, false, nil)
+	r.done(1)
+	r.pass(4 * TickEvery)
+	if !r.m.Active(key(3)) {
+		t.Fatal("the aged one of the open class is not called to the free seat")
+	}
+	r.want("the aged one whose class is closed", r.ask(2, 2, class.Background), Wait)
+	r.want("seated", r.ask(3, 3, class.Bulk), Serve)
+	r.send(Event{Kind: Unhold, Key: key(3)})
+	r.m.SetWindow(r.now, class.Background, true, false, nil)
+	r.pass(2 * TickEvery)
+	r.done(3)
+	r.want("open again, and the oldest", r.ask(2, 2, class.Background), Serve)
+	r.done(2)
+	r.send(Event{Kind: Cancel, Key: key(4)})
+	r.empty("all through")
+}
