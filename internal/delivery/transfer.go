@@ -95,12 +95,12 @@ func (t *transfer) linked(ctx context.Context, from, to int64) error {
 		began := time.Now()
 		t.deadline(began.Add(step))
 		m, err := t.kernel.ReadFrom(&part)
-		moved := t.accepted(m, time.Since(began))
+		t.accepted(m, time.Since(began))
 		left -= m
 		switch {
 		case err == nil && m < n:
 			return io.ErrUnexpectedEOF // the file is shorter than its record says
-		case m > 0 && err == nil || moved && isTimeout(err):
+		case m > 0 && (err == nil || isTimeout(err)):
 			stalled = 0 // a slow reader; the next slice is cut to its pace
 		case isTimeout(err) && stalled+step < t.opt.Idle:
 			stalled += step // the header is out and sendfile left nothing half-written: trying again is safe
@@ -225,12 +225,10 @@ func (t *transfer) write(p []byte) error {
 }
 
 // accepted counts n bytes that the socket took in d, and fits the slices to the reader: long ones make a rate meter
-// see lumps, short ones cost a wake-up each. It reports whether any bytes moved: a full socket of a slow reader takes
-// none for long, while what it holds goes on its way.
-func (t *transfer) accepted(n int64, d time.Duration) (moved bool) {
+// see lumps, short ones cost a wake-up each.
+func (t *transfer) accepted(n int64, d time.Duration) {
 	t.credit -= n
-	more := t.meter.accepted(n)
-	if moved = n > 0 || more > 0; moved {
+	if more := t.meter.accepted(n); n > 0 {
 		t.tell(more)
 	}
 	switch {
@@ -239,7 +237,6 @@ func (t *transfer) accepted(n int64, d time.Duration) (moved bool) {
 	case d < sliceTime/2:
 		t.pace = min(2*t.pace, maxSlice)
 	}
-	return moved
 }
 
 func (t *transfer) tell(n int64) {

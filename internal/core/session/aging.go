@@ -12,9 +12,9 @@ import (
 const agedMost = 2000
 
 // risesAt is when a waiting session rises next: at every full aging time it waited while its window was open. ok is
-// false when it can rise no more.
+// false when it can rise no more, or not while its class is closed.
 func (m *Machine) risesAt(now clock.Mono, r *record) (at clock.Mono, ok bool) {
-	if m.policy.Aging == 0 || !m.canRise(r) {
+	if m.policy.Aging == 0 || !m.canRise(r) || !m.admits(r.class) {
 		return 0, false
 	}
 	steps := time.Duration(1)

@@ -39,7 +39,7 @@ func (m *Machine) preempt(now clock.Mono) {
 	m.freed = false
 	m.yields = slices.DeleteFunc(m.yields, func(p preemption) bool {
 		r := m.records.at(p.victim)
-		if r.state == active && r.has(yielding) && m.waitsStill(p.head, p.order) {
+		if r.state == active && r.has(yielding) && m.policy.Preempt && m.waitsStill(p.head, p.order) && m.mayDisplace(m.records.at(p.head), r) {
 			return false
 		}
 		r.clear(yielding)
@@ -120,25 +120,34 @@ func (m *Machine) claimant(c uint8) (uint32, bool) {
 // under its own. The lowest class goes first, then who has most to go. Who began inside its window is left alone
 // after the close (D-5.2).
 func (m *Machine) victim(now clock.Mono, head *record) (best uint32, ok bool) {
-	under := m.under(head.principal)
 	for _, h := range m.running {
 		r := m.records.at(h)
 		s := &m.seats[r.seat-1]
 		if !r.has(identified) || r.has(yielding) || now.Sub(s.since) < Tenure || s.inside && !m.windows[r.class].open() {
 			continue
 		}
-		over := int(m.principals.all[r.principal].active) > m.policy.PerPrincipal
-		if r.class <= head.class && (!under || !over || r.class < head.class) {
+		if !m.mayDisplace(head, r) {
 			continue
-		}
-		if head.class != 0 && r.class == 0 {
-			continue // the reserve would keep the seat from the head
 		}
 		if !ok || m.givesWay(r, m.records.at(best)) {
 			best, ok = h, true
 		}
 	}
 	return best, ok
+}
+
+// mayDisplace reports whether a head may have a session's seat: as the lower class, or as one of a principal over its
+// share when the head's is under it; and only if the seat would be the head's, which it is not after the operator took
+// seats away, nor when the reserve keeps it.
+func (m *Machine) mayDisplace(head, r *record) bool {
+	if m.active > m.policy.Sessions || !m.admits(head.class) {
+		return false
+	}
+	if head.class != 0 && (r.class == 0 || m.below > m.policy.Sessions-m.policy.Reserve) {
+		return false
+	}
+	over := int(m.principals.all[r.principal].active) > m.policy.PerPrincipal
+	return r.class > head.class || r.class == head.class && over && m.under(head.principal)
 }
 
 // givesWay reports whether a rather than b loses its seat.
@@ -159,7 +168,7 @@ func (m *Machine) yield(now clock.Mono, h uint32, r *record) {
 	}
 	p := m.yields[at]
 	m.yields = slices.Delete(m.yields, at, at+1)
-	if !m.waitsStill(p.head, p.order) {
+	if !m.waitsStill(p.head, p.order) || !m.mayDisplace(m.records.at(p.head), r) {
 		return
 	}
 	m.emit(Yielded, r)

@@ -40,7 +40,7 @@ func (w *window) closedFor(from, to clock.Mono) (d time.Duration) {
 // see), and whether its sessions may start outside it as well (D-5.2). A class that opens again comes back without
 // arrears.
 func (m *Machine) SetWindow(now clock.Mono, c class.Class, open, outside bool, changes []clock.Mono) {
-	w := &m.windows[c]
+	w, admitted := &m.windows[c], m.admits(c)
 	if w.shut && open {
 		w.closed = append(w.closed, span{int64(w.since), int64(now)})
 		if len(w.closed) > closedMost {
@@ -51,6 +51,30 @@ func (m *Machine) SetWindow(now clock.Mono, c class.Class, open, outside bool, c
 		w.since = now
 	}
 	w.shut, w.outside, w.changes = !open, outside, append(w.changes[:0], changes...)
+	if m.admits(c) != admitted {
+		m.regroup(now, c)
+	}
+}
+
+// regroup takes the aged of a class that closes back to its own order: in the one they share with the aged of other
+// classes they would stand before those who may start. When the class opens, they rise again.
+func (m *Machine) regroup(now clock.Mono, c class.Class) {
+	for h := uint32(1); h <= m.records.used; h++ {
+		r := m.records.at(h)
+		if r.state != waiting || r.class != c {
+			continue
+		}
+		if r.has(aged) && !m.admits(c) {
+			it := m.item(h, r)
+			m.queue.Remove(it)
+			m.lane(it, -1)
+			r.clear(aged)
+			r.rank, r.plan = uint8(c), 0
+			m.enter(h, r, false)
+		}
+		m.arm(now, h, r)
+	}
+	m.planned = false
 }
 
 // admits reports whether sessions of a class may start now, as far as its window goes.
