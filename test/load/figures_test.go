@@ -95,9 +95,9 @@ func TestChoose(t *testing.T) {
 	if p := plays[0]; p.name != "seats2" || p.clients != 9 || p.stock != 2 || p.rate != 5e6 || p.seats != 2 {
 		t.Errorf("chosen %+v", p)
 	}
-	for _, scale := range []string{"full", "ci"} {
-		if plays, err := choose([]string{"-scale", scale}); err != nil || len(plays) != 4 {
-			t.Errorf("scale %s: %d scenarios, error %v", scale, len(plays), err)
+	for args, want := range map[string]int{"-scale full": 9, "-scale ci": 4, "-scenario variants": 5, "-scenario tail": 1} {
+		if plays, err := choose(strings.Fields(args)); err != nil || len(plays) != want {
+			t.Errorf("%s: %d scenarios, error %v", args, len(plays), err)
 		}
 	}
 	for args, want := range map[string]string{

@@ -21,17 +21,17 @@ type scenario struct {
 	play    func(context.Context, *bench, scenario) error
 }
 
-// scenarios of both scales. The small ones keep the large ones' shape: a file takes each seat about as long as several
+// scenarios of both scales; the full one has the variants too. The small ones keep the large ones' shape: a file takes each seat about as long as several
 // ticks, and the seats hold a small part of the fleet.
 func scenarios(scale string) ([]scenario, error) {
 	switch scale {
 	case "full":
-		return []scenario{
+		return append([]scenario{
 			{"governor", 500, 50, 25, 16, 40e6, 40e6, playGovernor},
 			{"netns", 500, 50, 25, 16, 40e6, 40e6, playNamespace},
 			{"seats2", 100, 10, 25, 2, 40e6, 40e6, playGovernor},
 			{"restart", 20, 0, 20, 1, 40e6, 40e6, playRestart},
-		}, nil
+		}, variants()...), nil
 	case "ci":
 		return []scenario{
 			{"governor", 64, 6, 10, 4, 18e6, 40e6, playGovernor},
@@ -45,8 +45,12 @@ func scenarios(scale string) ([]scenario, error) {
 
 // choose reads the command line: which scenarios, and what of them is different this time.
 func choose(args []string) ([]scenario, error) {
+	known := "all, governor, netns, seats2, restart, variants"
+	for _, v := range variants() {
+		known += ", " + v.name
+	}
 	f := flag.NewFlagSet("load", flag.ContinueOnError)
-	name := f.String("scenario", "all", "all, governor, netns, seats2 or restart")
+	name := f.String("scenario", "all", known)
 	scale := f.String("scale", "full", "full, or ci for a small copy")
 	clients := f.Int("clients", 0, "downloads; 0: the scenario's own")
 	stock := f.Int("stock", -1, "of them by curl; -1: the scenario's own")
@@ -63,9 +67,12 @@ func choose(args []string) ([]scenario, error) {
 	if err != nil {
 		return nil, err
 	}
+	if *name == "variants" {
+		*name, all = "all", variants()
+	}
 	chosen := slices.DeleteFunc(all, func(s scenario) bool { return *name != "all" && *name != s.name })
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("-scenario must be all, governor, netns, seats2 or restart, is %q", *name)
+		return nil, fmt.Errorf("-scenario must be one of %s, is %q", known, *name)
 	}
 	for i := range chosen {
 		s := &chosen[i]

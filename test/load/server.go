@@ -156,16 +156,12 @@ func (s *server) furnish(ctx context.Context, b *bench, sc scenario) (*world, er
 	if _, err := op.CreateRepository(ctx, "load"); err != nil {
 		return nil, err
 	}
-	w := &world{file: op.FileURL("load", "file.bin"), operator: op}
-	local := filepath.Join(b.fast, "file.bin")
-	if w.digest, err = makeFile(local, sc.size); err != nil {
+	w := &world{operator: op}
+	file, err := s.put(ctx, b, op, "file.bin", sc.size)
+	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(local)
-	stored, err := op.Upload(ctx, sdk.Upload{File: local, Repository: "load", Path: "file.bin"})
-	if err != nil || stored.Digest != w.digest {
-		return nil, fmt.Errorf("the upload came to %s, not %s: %w", stored.Digest, w.digest, err)
-	}
+	w.file, w.digest = file.url, file.digest
 	for i := range sc.owners {
 		key, err := owner(ctx, op, fmt.Sprintf("owner-%d", i), sc.class(i))
 		if err != nil {
@@ -174,6 +170,27 @@ func (s *server) furnish(ctx context.Context, b *bench, sc scenario) (*world, er
 		w.keys = append(w.keys, key)
 	}
 	return w, nil
+}
+
+// stored is a file on the server.
+type stored struct {
+	url, digest string
+	size        int64
+}
+
+// put makes a file and stores it.
+func (s *server) put(ctx context.Context, b *bench, op *sdk.Client, name string, size int64) (stored, error) {
+	local := filepath.Join(b.fast, name)
+	digest, err := makeFile(local, size)
+	if err != nil {
+		return stored{}, err
+	}
+	defer os.Remove(local)
+	file, err := op.Upload(ctx, sdk.Upload{File: local, Repository: "load", Path: name})
+	if err != nil || file.Digest != digest {
+		return stored{}, fmt.Errorf("the upload came to %s, not %s: %w", file.Digest, digest, err)
+	}
+	return stored{op.FileURL("load", name), digest, size}, nil
 }
 
 // owner makes an account with a key that may read: a person for the class interactive, a machine for the others.
@@ -218,8 +235,13 @@ func freePort() (string, error) {
 	return l.Addr().String(), nil
 }
 
-// sent is how many bytes of content the server's sockets accepted, by its metric.
+// sent is how many bytes of content the server's sockets accepted.
 func (s *server) sent(ctx context.Context) (float64, error) {
+	return s.metric(ctx, "roadstead_download_sent_bytes_total")
+}
+
+// metric reads one of the server's metrics, by its name with the labels, as /metrics writes them.
+func (s *server) metric(ctx context.Context, name string) (float64, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/metrics", nil)
 	if err != nil {
 		return 0, err
@@ -233,12 +255,11 @@ func (s *server) sent(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	const name = "\nroadstead_download_sent_bytes_total "
-	_, rest, found := bytes.Cut(text, []byte(name))
+	_, rest, found := bytes.Cut(text, []byte("\n"+name+" "))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
 	var n float64
 	if _, err := fmt.Sscan(string(line), &n); !found || err != nil {
-		return 0, fmt.Errorf("the server's metrics lack%s", strings.TrimSpace(name))
+		return 0, fmt.Errorf("the server's metrics lack %s", name)
 	}
 	return n, nil
 }

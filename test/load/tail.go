@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+)
+
+// kinds is how many different sizes a heavy tail has here.
+const kinds = 12
+
+// heavyTail is sizes with the mean given whose Gini coefficient is a little over a half: quantiles of a Pareto
+// distribution, each size as often as any other. Large and small are spread evenly, and the second half is the first
+// one backwards, so that to serve them in this order takes as long, on the mean, as in all orders.
+func heavyTail(n int, mean int64) []int64 {
+	const shape = 1.05
+	var quantile [kinds]float64
+	sum := 0.0
+	for i := range quantile {
+		quantile[i] = math.Pow(1-(float64(i)+0.5)/kinds, -1/shape)
+		sum += quantile[i]
+	}
+	place := make([]int, n/2)
+	for i := range place {
+		place[i] = i
+	}
+	slices.SortFunc(place, func(a, b int) int { // as the reversed bits of the number: far from its neighbours
+		x, y := bits.Reverse32(uint32(a+1)), bits.Reverse32(uint32(b+1))
+		return map[bool]int{true: -1, false: 1}[x < y]
+	})
+	sizes := make([]int64, n/2)
+	for rank, i := range place {
+		sizes[i] = int64(quantile[rank*kinds/len(place)] / sum * kinds * float64(mean))
+	}
+	back := slices.Clone(sizes)
+	slices.Reverse(back)
+	return append(sizes, back...)
+}
+
+// gini is how unlike the sizes are: 0 when all are the same.
+func gini(sizes []int64) float64 {
+	sorted, sum, ranked := slices.Clone(sizes), 0.0, 0.0
+	slices.Sort(sorted)
+	for i, s := range sorted {
+		sum += float64(s)
+		ranked += float64(i+1) * float64(s)
+	}
+	n := float64(len(sorted))
+	return (2*ranked/sum - n - 1) / n
+}
+
+// playTail downloads files of very different sizes by both orders: with a Gini coefficient G, smallest-first comes to
+// 1-G of the mean completion of first come, first served (D-3.2). Two seats with ideal hand-over would come to 1.04
+// (1-G), four to 1.1 (1-G): files that share the link end together.
+func playTail(ctx context.Context, b *bench, s scenario) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*s.patience())
+	defer cancel()
+	st, err := b.open(ctx, s)
+	defer st.stop()
+	if err != nil {
+		return err
+	}
+	warm, key, err := st.warm(ctx)
+	if err != nil {
+		return err
+	}
+	sizes := heavyTail(s.clients, s.size)
+	files := map[int64]stored{}
+	for _, size := range sizes {
+		if _, have := files[size]; have {
+			continue
+		}
+		if files[size], err = st.srv.put(ctx, b, st.world.operator, fmt.Sprintf("tail-%d.bin", size), size); err != nil {
+			return err
+		}
+	}
+	var mean [2]float64
+	var both []outcome
+	for i, strategy := range []string{api.StrategyOrdered, api.StrategySmallestFirst} {
+		if err := st.strategy(ctx, strategy); err != nil {
+			return err
+		}
+		fetches := make([]*fetch, len(sizes))
+		for j, size := range sizes {
+			fetches[j] = &fetch{key: st.world.keys[j%len(st.world.keys)], file: files[size]}
+		}
+		p, err := st.gathered(ctx, warm, key, 5*time.Millisecond, fetches)
+		if err != nil {
+			return err
+		}
+		all := p.wait()
+		t := clocked(opening(all), all)
+		mean[i] = t.meanDone.Seconds()
+		both = append(both, all...)
+		b.say("%s: %s: mean completion %.2f s after the first start, the last start after %.1f s", s.name, strategy, mean[i], t.lastStart.Sub(t.began).Seconds())
+	}
+	g := gini(sizes)
+	st.flawless(both)
+	st.report(atLeast("gini", g, 0.5))
+	st.report(atMost("smallest_first_of_ordered", mean[1]/mean[0], 1.1*(1-g)))
+	return nil
+}
