@@ -3,6 +3,7 @@ package delivery
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 
@@ -16,9 +17,11 @@ type Answer struct {
 	Body   bool // bytes of the content follow: a GET answered 200 or 206
 	Span   Span // the bytes asked; zero without a body
 
-	content Content
-	header  http.Header
-	parts   []part
+	content    Content
+	conditions http.Header // of the request, nil for none
+	ranges     string      // of the request, as ServeContent is to read them
+	header     http.Header // nil until it is decided
+	parts      []part
 }
 
 // Span is what part of the content is asked, as the session counts it (D-2.7).
@@ -38,50 +41,75 @@ func Plan(r *http.Request, c Content) (*Answer, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return nil, fault.New(fault.InvalidInput, "%s: only GET and HEAD read content", r.Method)
 	}
-	a := &Answer{content: c}
-	dry := dryRun{header: c.header(), status: http.StatusOK}
-	// As HEAD, so that no body is produced; ServeContent decides both alike.
-	ask := &http.Request{Method: http.MethodHead, Header: http.Header{}}
-	for _, name := range conditions {
-		if v := r.Header[name]; v != nil {
-			ask.Header[name] = v
-		}
-	}
+	a := &Answer{content: c, conditions: conditionsOf(r.Header)}
+	want := askedWhole
 	if r.Method == http.MethodGet { // RFC 9110 section 14.2: Range has no meaning for HEAD
-		var want asked
 		a.parts, want = parseRange(r.Header.Get("Range"), c.Size)
 		switch want {
 		case askedParts:
-			ask.Header.Set("Range", spell(a.parts))
+			a.ranges = spell(a.parts)
 		case askedNothing:
-			ask.Header.Set("Range", fmt.Sprintf("bytes=%d-", c.Size))
+			a.ranges = fmt.Sprintf("bytes=%d-", c.Size)
 		}
 	}
-	http.ServeContent(&dry, ask, "", c.ModTime, &blank{size: c.Size})
-	a.Status, a.header = dry.status, dry.header
-	a.complete(r.Method)
+	// Most requests are of clients that wait in a queue, and are never answered with the content: what is plain without
+	// a dry run is dry-run when its header is wanted.
+	switch {
+	case r.Method != http.MethodGet || a.conditions != nil || want == askedNothing || len(a.parts) > 1:
+		a.decide()
+	case want == askedParts:
+		a.Status = http.StatusPartialContent
+	default:
+		a.Status = http.StatusOK
+	}
+	if a.Status == http.StatusOK || a.Status == http.StatusPartialContent {
+		if a.Body = r.Method == http.MethodGet; a.Body {
+			a.span()
+		}
+	}
 	return a, nil
 }
 
-// complete adds what ServeContent leaves to others, and the span.
-func (a *Answer) complete(method string) {
+func conditionsOf(h http.Header) (found http.Header) {
+	for _, name := range conditions {
+		if v := h[name]; v != nil {
+			if found == nil {
+				found = http.Header{}
+			}
+			found[name] = v
+		}
+	}
+	return found
+}
+
+// decide makes the dry run, and adds to its header what ServeContent leaves to others.
+func (a *Answer) decide() {
 	c := a.content
+	dry := dryRun{header: c.header(), status: http.StatusOK}
+	// As HEAD, so that no body is produced; ServeContent decides both alike.
+	ask := &http.Request{Method: http.MethodHead, Header: http.Header{}}
+	maps.Copy(ask.Header, a.conditions)
+	if a.ranges != "" {
+		ask.Header.Set("Range", a.ranges)
+	}
+	http.ServeContent(&dry, ask, "", c.ModTime, &blank{size: c.Size})
+	a.Status, a.header = dry.status, dry.header
 	switch a.Status {
 	case http.StatusOK, http.StatusPartialContent:
 		if d := c.reprDigest(); d != "" {
 			a.header["Repr-Digest"] = []string{d}
 		}
-		a.Body = method == http.MethodGet
 	case http.StatusRequestedRangeNotSatisfiable:
 		a.header["Content-Range"] = []string{"bytes */" + strconv.FormatInt(c.Size, 10)}
 		a.header["Accept-Ranges"] = []string{"bytes"}
 		a.header["Etag"] = c.header()["Etag"] // ServeContent takes it away with what describes the error's body
 	}
-	if !a.Body {
-		return
-	}
+}
+
+// span joins what is asked into one interval.
+func (a *Answer) span() {
 	if a.Status == http.StatusOK {
-		a.parts = []part{{to: c.Size}}
+		a.parts = []part{{to: a.content.Size}}
 	}
 	a.Span = Span{From: a.parts[0].from, To: a.parts[0].to, Tail: true, Multi: len(a.parts) > 1}
 	for _, p := range a.parts {
@@ -105,6 +133,9 @@ func (a *Answer) Refusal() error {
 // SetHeader writes the answer's headers into h and leaves others alone. For a refusal it leaves out what describes
 // the content's own bytes, as a body will describe itself.
 func (a *Answer) SetHeader(h http.Header) {
+	if a.header == nil {
+		a.decide()
+	}
 	refused := a.Refusal() != nil
 	for name, v := range a.header {
 		switch name {

@@ -20,8 +20,10 @@ type Pass struct {
 	class     class.Class
 	ticket    string
 	lane      governor.Lane // when it was given
+	from      int64         // where the response begins
 	small     bool
 
+	sent   atomic.Int64
 	closed atomic.Bool
 }
 
@@ -66,6 +68,7 @@ func (p *Pass) Header(h http.Header) {
 // call; the answer is the lane that its bytes belong on from now.
 func (p *Pass) Sent(n int64, paced time.Duration) governor.Lane {
 	s := p.service
+	p.sent.Add(n)
 	s.meters.bytes.Add(float64(n))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +92,7 @@ func (p *Pass) Close(from, to int64, whole bool) {
 		return
 	}
 	if !whole {
-		from, to = 0, 0
+		from, to = p.from, p.from
 	}
 	s := p.service
 	s.mu.Lock()
@@ -99,6 +102,6 @@ func (p *Pass) Close(from, to int64, whole bool) {
 		s.small.leave(p.principal)
 		return
 	}
-	s.apply(s.clock.Now(), session.Event{Kind: session.Finish, Key: p.key, From: from, To: to})
+	s.apply(s.clock.Now(), session.Event{Kind: session.Finish, Key: p.key, From: from, To: to, Bytes: p.sent.Load()})
 	s.wake(p.key) // a surplus request may be held for this response to end (D-2.10)
 }

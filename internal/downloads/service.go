@@ -158,7 +158,7 @@ func (s *Service) ask(e session.Event, mayHold bool) (*Pass, *hold, error) {
 	switch answer.Kind {
 	case session.Serve:
 		est, _ := s.machine.Estimate(now, e.Key)
-		p := &Pass{service: s, key: e.Key, class: answer.Class, ticket: s.ticket(e.Key, est.Arrival), lane: s.lane(e.Key, answer.Class)}
+		p := &Pass{service: s, key: e.Key, class: answer.Class, ticket: s.ticket(e.Key, est.Arrival), from: e.From, lane: s.lane(e.Key, answer.Class)}
 		s.passes++
 		return p, nil, nil
 	case session.Refuse:

@@ -126,6 +126,9 @@ func (e *edge) access(r *http.Request, rec *recorder, info *request.Info, took t
 	if status >= 500 && status != http.StatusServiceUnavailable && status != http.StatusInsufficientStorage {
 		level = slog.LevelError
 	}
+	if !e.log.Enabled(r.Context(), level) {
+		return
+	}
 	path := r.URL.Path
 	if strings.HasPrefix(path, api.PathLinks) {
 		path = api.PathLinks + "…"

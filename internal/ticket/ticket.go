@@ -2,12 +2,15 @@
 package ticket
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"hash"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -24,10 +27,14 @@ const (
 )
 
 // Signer makes and checks tickets. It is safe for concurrent use.
-type Signer struct{ key []byte }
+type Signer struct{ macs *sync.Pool }
 
 // New makes a signer. Servers that share the key accept each other's tickets (D-8.3).
-func New(key []byte) Signer { return Signer{key: append([]byte(nil), key...)} }
+func New(key []byte) Signer {
+	key = bytes.Clone(key)
+	// Every poll has one ticket checked and another made, so the key is scheduled once and not for each.
+	return Signer{&sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+}
 
 // Sign vouches that the session has been waiting since arrival. An arrival after the issue is lowered to it, so that
 // no ticket claims a future that a check would reject (D-8.2). Both are wall times, kept to the millisecond; times
@@ -62,7 +69,9 @@ func (s Signer) Verify(ticket string, session [16]byte, now time.Time) (arrival 
 
 // sum is the HMAC over the session's hash and both times, each of fixed width.
 func (s Signer) sum(session [16]byte, arrival, issued int64) (out [sha256.Size]byte) {
-	mac := hmac.New(sha256.New, s.key)
+	mac := s.macs.Get().(hash.Hash)
+	defer s.macs.Put(mac)
+	mac.Reset()
 	var msg [32]byte
 	copy(msg[:16], session[:])
 	binary.BigEndian.PutUint64(msg[16:], uint64(arrival))

@@ -47,7 +47,8 @@ type Event struct {
 	Ticketed   bool        // a valid ticket came along; it is read only when no record of the key exists (D-8.2)
 	Arrival    clock.Mono  // arrival the ticket vouches for
 
-	// From and To bound the bytes: asked (Request) or delivered whole (Finish); To is exclusive.
+	// From and To bound the bytes: asked (Request) or delivered whole (Finish); To is exclusive. Finish of a response
+	// that was cut says with To equal to From where it began, and with Bytes how many the socket accepted.
 	From, To int64
 	Tail     bool // Request: a read of the tail, which sets no start (D-2.7)
 

@@ -13,6 +13,41 @@ type span struct{ from, to int64 }
 type coverage struct {
 	spans []span // apart from each other, in order
 	start int64  // lowest offset asked, reads of the tail aside; -1 while there is none
+	cuts  []span // what responses that were cut off may have delivered, the latest last
+	lost  bool   // the process before this one may have delivered more than it wrote down
+}
+
+// cutsMost bounds the cut responses remembered; a client resumes one of its latest.
+const cutsMost = 4
+
+// cut notes a response that broke off: by itself it delivers nothing (D-2.7).
+func (c *coverage) cut(from, to int64) {
+	if to <= from {
+		return
+	}
+	if len(c.cuts) == cutsMost {
+		c.cuts = slices.Delete(c.cuts, 0, 1)
+	}
+	c.cuts = append(c.cuts, span{from, to})
+}
+
+// resume takes a client at its word that goes on inside what a cut response had sent, or past a restart: what lies
+// before its offset it has, or it would not go on there. Without this a download that was cut once would never be
+// complete, and hold its seat idly at its end. It reports whether more is known to be delivered now.
+func (c *coverage) resume(from int64) (more bool) {
+	before := c.delivered()
+	c.cuts = slices.DeleteFunc(c.cuts, func(s span) bool {
+		if from <= s.from || from > s.to {
+			return false
+		}
+		c.add(s.from, from)
+		return true
+	})
+	if c.lost && from > c.start && c.start >= 0 {
+		c.add(c.start, from)
+	}
+	c.lost = false
+	return c.delivered() > before
 }
 
 // ask notes the offset of a request. A read of the tail sets no start: it is how archives are looked into.

@@ -154,6 +154,8 @@ func (m *Machine) finish(now clock.Mono, h uint32, e Event) {
 	if e.To > e.From {
 		s.covered.add(e.From, e.To)
 		m.note(h, r)
+	} else {
+		s.covered.cut(e.From, e.From+e.Bytes)
 	}
 	if r.served() && r.running == 0 && s.covered.complete(r.size) {
 		m.emit(Finished, r)

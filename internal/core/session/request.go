@@ -16,6 +16,7 @@ func (m *Machine) request(now clock.Mono, e Event, h uint32) {
 		}
 	}
 	r := m.records.at(h)
+	m.resume(h, r, e)
 	if r.state == paused {
 		m.comeBack(h, r)
 	}
@@ -32,6 +33,26 @@ func (m *Machine) request(now clock.Mono, e Event, h uint32) {
 	r.deadline = now.Add(MinCheck + NoShowSlack)
 	m.arm(now, h, r)
 	m.emit(Wait, r)
+}
+
+// resume learns from the offset a client goes on at how much it has, and so how much it still wants.
+func (m *Machine) resume(h uint32, r *record, e Event) {
+	if r.seat == 0 || e.Tail || !m.seats[r.seat-1].covered.resume(e.From) {
+		return
+	}
+	m.note(h, r)
+	switch r.state {
+	case paused:
+		r.left = max(0, m.wants(r))
+	case waiting:
+		it := m.item(h, r)
+		m.queue.Remove(it)
+		m.lane(it, -1)
+		m.counts[r.class].WaitingBytes -= r.left
+		r.left = max(0, m.wants(r))
+		m.counts[r.class].WaitingBytes += r.left
+		m.enter(h, r, false)
+	}
 }
 
 // serve opens one more response of a session (D-2.10).

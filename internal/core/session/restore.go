@@ -163,7 +163,7 @@ func (m *Machine) restore(now clock.Mono, s *Saved) {
 	if s.Begun && s.State != SavedGone {
 		m.chair(r)
 		c := &m.seats[r.seat-1].covered
-		c.start = s.Start
+		c.start, c.lost = s.Start, s.State == SavedActive
 		for _, sp := range s.Spans {
 			c.add(sp.From, sp.To)
 		}

@@ -182,3 +182,32 @@ func TestTickAgainstSort(t *testing.T) {
 		t.Errorf("a tick takes %v, sorting as many numbers %v", tick, sorted)
 	}
 }
+
+// A download that was cut and goes on where it broke off is complete at its end, and gives its seat back at once; so is
+// one that was cut by a crash of the server (D-2.7).
+func TestResumedAfterACutCompletes(t *testing.T) {
+	resume := Event{Kind: Request, Key: key(1), Size: 100 * mega, From: 37 * mega, To: 100 * mega}
+	last := Event{Kind: Finish, Key: key(1), From: 37 * mega, To: 100 * mega}
+
+	r := newRig(t, Default(1))
+	r.want("starts", r.ask(1, 1, class.Bulk), Serve)
+	r.send(Event{Kind: Finish, Key: key(1), Bytes: 40 * mega}) // the sockets took more than arrived
+	r.want("goes on", r.send(resume), Serve)
+	r.want("through", r.send(last), Finished)
+
+	r = newRig(t, Default(1))
+	r.want("starts", r.ask(1, 1, class.Bulk), Serve)
+	r.send(Event{Kind: Finish, Key: key(1), Bytes: 20 * mega})
+	r.want("goes on past what was sent", r.send(resume), Serve)
+	r.want("not through: a hole is left", r.send(last), 255)
+
+	r = newRig(t, Default(1))
+	r.m.Restore(r.now, []Saved{{Key: key(1), Principal: key(1001), Class: class.Bulk, State: SavedActive, Begun: true, Identified: true,
+		Size: 100 * mega, Left: 100 * mega}})
+	r.want("back after a crash", r.send(resume), Serve)
+	r.m.fill(&r.m.plan.seats)
+	if left := r.m.seats[0].left(); left != 63*mega {
+		t.Errorf("%d bytes to go, want those from its offset", left)
+	}
+	r.want("through", r.send(last), Finished)
+}

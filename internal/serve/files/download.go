@@ -82,7 +82,7 @@ func (h *Handlers) download(w http.ResponseWriter, r *http.Request, caller ident
 	}
 	pass, err := h.queue.Admit(r.Context(), ask)
 	if err != nil {
-		return h.refuse(w, r, ask.Key(), err)
+		return h.refuse(w, r, ask, err)
 	}
 	// The ranges of one session share one part of the link (D-2.1).
 	return h.send(w, r, answer, pass, h.link.Flow(caller.ID, ask.Key()))

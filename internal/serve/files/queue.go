@@ -24,7 +24,7 @@ type Queue interface {
 
 // refuse answers a request that was not admitted: one that waits learns its place (D-2.3), and the reasons if it asks
 // for them with Prefer: why (D-11.1).
-func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, k session.Key, err error) error {
+func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, ask downloads.Request, err error) error {
 	waiting, ok := errors.AsType[*downloads.Waiting](err)
 	if !ok {
 		return err
@@ -34,7 +34,7 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, k session.Key,
 	p := problem.Of(err)
 	p.Queue = &waiting.Wait
 	if prefers(r.Header, api.PreferWhy) {
-		p.Queue.Why = h.queue.Why(k)
+		p.Queue.Why = h.queue.Why(ask.Key())
 		w.Header().Set("Preference-Applied", api.PreferWhy)
 	}
 	problem.Send(w, r, p)

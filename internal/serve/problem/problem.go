@@ -59,7 +59,7 @@ func Send(w http.ResponseWriter, r *http.Request, p api.Problem) {
 		if name == "Content-Range" && p.Status == http.StatusRequestedRangeNotSatisfiable {
 			continue // it says how long the file is
 		}
-		h.Del(name)
+		delete(h, name) // the names are written as they are kept
 	}
 	SetHeaders(h, p)
 	h.Set("Content-Type", ContentType)
