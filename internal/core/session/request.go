@@ -35,22 +35,32 @@ func (m *Machine) request(now clock.Mono, e Event, h uint32) {
 	m.emit(Wait, r)
 }
 
-// resume learns from the offset a client goes on at how much it has, and so how much it still wants.
+// resume learns from the offset a client goes on at how much it has, and so how much it still wants. One that never had
+// a seat may have got further by another process, just before that was killed.
 func (m *Machine) resume(h uint32, r *record, e Event) {
-	if r.seat == 0 || e.Tail || !m.seats[r.seat-1].covered.resume(e.From) {
+	if e.Tail || r.state == gone {
+		return
+	}
+	wants := r.left
+	if r.seat == 0 {
+		wants = max(0, r.size-e.From)
+		r.clear(tailOnly)
+	} else if m.seats[r.seat-1].covered.resume(e.From) {
+		wants = max(0, m.wants(r))
+	}
+	if wants == r.left {
 		return
 	}
 	m.note(h, r)
 	switch r.state {
 	case paused:
-		r.left = max(0, m.wants(r))
+		r.left = wants
 	case waiting:
 		it := m.item(h, r)
 		m.queue.Remove(it)
 		m.lane(it, -1)
-		m.counts[r.class].WaitingBytes -= r.left
-		r.left = max(0, m.wants(r))
-		m.counts[r.class].WaitingBytes += r.left
+		m.counts[r.class].WaitingBytes += wants - r.left
+		r.left = wants
 		m.enter(h, r, false)
 	}
 }

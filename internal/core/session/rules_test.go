@@ -210,4 +210,10 @@ func TestResumedAfterACutCompletes(t *testing.T) {
 		t.Errorf("%d bytes to go, want those from its offset", left)
 	}
 	r.want("through", r.send(last), Finished)
+
+	r = newRig(t, Default(1))
+	r.m.Restore(r.now, []Saved{{Key: key(1), Principal: key(1001), Class: class.Bulk, State: SavedWaiting, Identified: true,
+		Size: 100 * mega, Left: 100 * mega}})
+	r.want("it had begun just before the crash", r.send(resume), Serve)
+	r.want("through", r.send(last), Finished)
 }
