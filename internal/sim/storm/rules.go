@@ -171,6 +171,9 @@ func (b *book) yielded(now clock.Mono, r *record, tick bool) {
 		b.w.flags++
 		b.mayFlag(now, r)
 	}
+	if n := len(b.active); n > b.w.policy.Sessions {
+		b.fail(r.key, "a session yields a seat that is nobody's: %d taken of %d (D-4.5, D-9.3)", n, b.w.policy.Sessions)
+	}
 	if !b.claimed(r) {
 		b.fail(r.key, "a session yields though nobody waits for its seat (D-4.5)")
 	}

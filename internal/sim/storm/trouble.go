@@ -44,6 +44,14 @@ func (w *world) done(c *client) {
 // gone ends a download that its client gave up.
 func (w *world) gone(c *client, why string) {
 	w.note(c, why)
+	if c.stage == held && w.book.of(c.key) != nil && w.machine != nil {
+		w.unhold(c)
+	}
+	for len(c.open) > 0 && w.broken == nil {
+		b := c.open[0]
+		w.drop(b)
+		w.close(b, b.span.from, b.span.from)
+	}
 	c.stage = idle
 	w.rest(c)
 }

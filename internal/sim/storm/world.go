@@ -140,8 +140,8 @@ func (w *world) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if w.now > clock.Mono(w.sc.length+drainLimit) {
-			w.book.fail(session.Key{}, "%d records, %d waiting, %d active a day after the last download began (D-2.13)",
-				w.machine.Counts().Sessions, len(w.book.waiting), len(w.book.active))
+			w.book.fail(w.stuck(), "%d records, %d waiting, %d active, %d responses, %d and %d held, a day after the last download began (D-2.13); busy: %s",
+				w.machine.Counts().Sessions, len(w.book.waiting), len(w.book.active), len(w.open), w.holding, w.atDoor, w.busy())
 		}
 	}
 	return w.broken
@@ -159,6 +159,16 @@ func (w *world) empty() bool {
 	}
 	w.book.compare()
 	return w.holding == 0 && w.atDoor == 0
+}
+
+// busy names the clients that are not done.
+func (w *world) busy() (names string) {
+	for _, c := range w.clients {
+		if c.stage != idle {
+			names += fmt.Sprintf("client %d in stage %d with %d parts; ", c.number, c.stage, len(c.parts))
+		}
+	}
+	return names
 }
 
 // onBeat tells the machine what flowed in half a second and, as a rule, lets it tick.
@@ -241,4 +251,14 @@ func (w *world) note(c *client, what string) { w.story.note(w.now, c, c.key, wha
 // noteAll adds something of the whole server.
 func (w *world) noteAll(what string, a, b int64) {
 	w.story.note(w.now, nil, session.Key{}, what, a, b)
+}
+
+// stuck is the download of the first client that is not done.
+func (w *world) stuck() session.Key {
+	for _, c := range w.clients {
+		if c.stage != idle {
+			return c.key
+		}
+	}
+	return session.Key{}
 }
