@@ -122,6 +122,7 @@ func (b *book) leave(r *record) {
 		b.held[r.class] -= len(r.holders)
 		b.queued[r.principal]--
 		b.leavers++
+		b.turns.left(b, r)
 	case active:
 		b.active = out(b.active)
 		b.seats[r.class]--

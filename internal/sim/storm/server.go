@@ -246,7 +246,7 @@ func (w *world) answer(c *client, r *record) {
 		return
 	}
 	c.ticket = place{w.base.Add(time.Duration(e.Arrival)), w.wall()}
-	w.story.note(w.now, c, c.key, "is told to wait {time}, at place {b}", int64(e.Check.Sub(now)), int64(e.Position))
+	w.story.note(w.now, c, c.key, waits, int64(e.Check.Sub(now)), int64(e.Position))
 	if c.fate == leavesQueue {
 		if c.patient--; c.patient <= 0 {
 			if c.cancels && c.twin == nil {

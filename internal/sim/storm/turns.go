@@ -58,6 +58,28 @@ func (t *turns) started(b *book, _ clock.Mono, r *record) {
 	t.peers(b, r, 2*int32(slack)+4)
 }
 
+// left begins the counts of a principal, or a class, anew when its last session left the queue: what it had coming does
+// not wait for it.
+func (t *turns) left(b *book, r *record) {
+	if b.w.sc.weather != shares {
+		return
+	}
+	if b.lines[r.class] == 0 {
+		for j := range t.classes {
+			t.classes[r.class][j], t.classes[j][r.class] = 0, 0
+		}
+	}
+	for _, o := range b.waiting {
+		if o.class == r.class && o.principal == r.principal {
+			return
+		}
+	}
+	row := t.principals[r.class]
+	for q := range t.n {
+		row[r.principal*t.n+q], row[q*t.n+r.principal] = 0, 0
+	}
+}
+
 // contends reports whether a class has somebody waiting whose principal is under its share.
 func (t *turns) contends(b *book, c class.Class) bool {
 	for _, o := range b.waiting {
