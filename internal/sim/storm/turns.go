@@ -55,7 +55,7 @@ func (t *turns) started(b *book, _ clock.Mono, r *record) {
 			b.fail(r.key, "class %s is %.1f rounds ahead of class %s, allowed are %.1f (D-4.1)", r.class, lead, o, unit*slack)
 		}
 	}
-	t.peers(b, r, 2*int32(slack)+4)
+	t.peers(b, r, int32(slack)+3)
 }
 
 // left begins the counts of a principal, or a class, anew when its last session left the queue: what it had coming does
