@@ -49,7 +49,7 @@ func orders() []fault {
 		{"D-4.5", "who yields takes the seat back", machine + "seats.go", "!m.admits(r.class) || m.indebted(h) {", "!m.admits(r.class) {", "TestYielderWaitsForItsHead"},
 		{"D-4.5", "two seats are asked back in one tick", machine + "preempt.go", "\t\tm.ripe(now, v)\n\t\treturn\n", "\t\tm.ripe(now, v)\n", "TestOneSeatATick"},
 		{"D-5.2", "a closed window stops nobody", machine + "windows.go", "return !m.windows[c].shut || m.windows[c].outside", "return true", "TestStories/windows"},
-		{"D-6.1", "the rate is that of the last second, not the best", "internal/core/forecast/meter.go", "best = max(best, second)", "best = second", "TestMeterPeak"},
+		{"D-6.1", "the rate is the last of a minute, not the best", "internal/core/forecast/meter.go", "best = max(best, sum)", "best = sum", "TestPeakIsTheBest"},
 		{"D-6.2", "a poll budget calls nobody back later", machine + "estimate.go", "return max(check, min(fair, MaxStretched))", "return max(check, min(fair, 0))", "TestCheckTimes"},
 		{"D-6.3", "the interval that is scored is the last one told", machine + "estimate.go", "e.Known && r.promise.point == 0", "e.Known", "TestFirstPromiseIsScored"},
 		{"D-7.1", "one session over the bound", machine + "request.go", "m.index.n >= m.policy.MaxSessions && !m.exhume()", "m.index.n > m.policy.MaxSessions && !m.exhume()", "TestBounds"},
