@@ -69,6 +69,8 @@ func shells() []fault {
 		{"D-2.4", "a seat that comes does not wake who is held", shell + "service.go", "if f.Kind == session.Seated || ", "if ", "TestHold"},
 		{"D-2.5", "a principal's share of small requests is one more", shell + "small.go", "q.running[principal] < q.conf.ActivePerPrincipal", "q.running[principal] <= q.conf.ActivePerPrincipal", "TestSmallRequests"},
 		{"D-2.12", "a restart does not settle", shell + "service.go", "m.Settle(now.Add(session.SettleFor))", "_ = session.SettleFor", "TestRestartKeepsPlaces"},
+		{"D-2.14", "a booked download starts before its notBefore", shell + "booking.go", "if !b.NotBefore.After(wall) {", "if !b.NotBefore.After(wall.Add(24 * time.Hour)) {", "TestBookingWindow"},
+		{"D-3.3", "shared asks for seats as before", shell + "configure.go", "return (s.conf.Shared || e.Size <= s.conf.SessionMinBytes)", "return e.Size <= s.conf.SessionMinBytes", "TestSharedAdmitsPerRequest"},
 		{"D-4.3", "a client raises its class", shell + "request.go", "return class.Applied(asked, r.Principal.Ceiling), err", "return asked, err", "TestAppliedClass"},
 		{"D-7.4", "a stopping service lets newcomers in", shell + "service.go", "if s.draining && !s.machine.Active(e.Key) {", "if s.draining && s.holding > 1<<20 {", "TestDrain"},
 		{"D-8.1", "the arrival is not under the signature", "internal/ticket/ticket.go", "binary.BigEndian.PutUint64(msg[16:], uint64(arrival))", "binary.BigEndian.PutUint64(msg[16:], uint64(issued))", "TestGolden"},

@@ -64,14 +64,13 @@ type book struct {
 	holds   []int
 	queued  []int // waiting, by principal
 
-	lastTick  clock.Mono
-	grace     clock.Mono // after a late tick nobody is dropped before it (D-7.3)
-	narrow    clock.Mono
-	settle    clock.Mono
-	leavers   int
-	exhumed   bool // the bound was reached: tombstones may be gone before their time
-	refusedAt clock.Mono
-	turns     turns
+	lastTick clock.Mono
+	grace    clock.Mono // after a late tick nobody is dropped before it (D-7.3)
+	narrow   clock.Mono
+	settle   clock.Mono
+	leavers  int
+	exhumed  bool // the bound was reached: tombstones may be gone before their time
+	turns    turns
 }
 
 func newBook(w *world, principals int) *book {

@@ -23,7 +23,6 @@ const waits = "is told to wait {time}, at place {b}"
 type event struct {
 	at     clock.Mono
 	client *client
-	number int // of the client, and of its download's key
 	key    session.Key
 	what   string
 	a, b   int64
