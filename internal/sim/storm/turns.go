@@ -56,6 +56,11 @@ func (t *turns) started(b *book, _ clock.Mono, r *record) {
 		}
 	}
 	t.peers(b, r, int32(slack)+3)
+	if b.holds[r.principal]+1 >= b.w.policy.PerPrincipal {
+		for c := range t.principals {
+			t.forget(c, r.principal) // at its share its turns pass, and don't come back (D-4.4)
+		}
+	}
 }
 
 // left begins the counts of a principal, or a class, anew when its last session left the queue: what it had coming does
@@ -74,9 +79,14 @@ func (t *turns) left(b *book, r *record) {
 			return
 		}
 	}
-	row := t.principals[r.class]
+	t.forget(int(r.class), r.principal)
+}
+
+// forget begins the counts of a principal in a class anew.
+func (t *turns) forget(c, p int) {
+	row := t.principals[c]
 	for q := range t.n {
-		row[r.principal*t.n+q], row[q*t.n+r.principal] = 0, 0
+		row[p*t.n+q], row[q*t.n+p] = 0, 0
 	}
 }
 
