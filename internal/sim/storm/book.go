@@ -18,6 +18,7 @@ const (
 	active
 	paused
 	ended // a tombstone
+	aside // reads on without a seat, too slowly for one
 )
 
 // record is what the book knows of one session. Instants are the process's.
@@ -34,6 +35,7 @@ type record struct {
 	since    clock.Mono // when it came to wait, or took its seat
 	deadline clock.Mono // waiting: check time and slack; paused, ended: until when it is kept
 	lastByte clock.Mono
+	paced    clock.Mono // until here its responses' time is told
 	running  int
 	holders  []*client
 	heldAt   clock.Mono // since when a request of it is held without a break
@@ -59,6 +61,7 @@ type book struct {
 	seats   [class.Count]int
 	lines   [class.Count]int
 	idle    [class.Count]int // paused
+	asides  [class.Count]int
 	held    [class.Count]int
 	open    int // responses
 	holds   []int
@@ -76,6 +79,9 @@ type book struct {
 func newBook(w *world, principals int) *book {
 	return &book{w: w, records: map[session.Key]*record{}, holds: make([]int, principals), queued: make([]int, principals), turns: newTurns(principals)}
 }
+
+// served reports whether a session's responses may run.
+func (r *record) served() bool { return r.standing == active || r.standing == aside }
 
 func (b *book) of(k session.Key) *record { return b.records[k] }
 
@@ -101,6 +107,8 @@ func (b *book) join(r *record, s standing) {
 		b.active = append(b.active, r)
 		b.seats[r.class]++
 		b.holds[r.principal]++
+	case aside:
+		b.asides[r.class]++
 	case paused:
 		b.idle[r.class]++
 	}
@@ -126,6 +134,8 @@ func (b *book) leave(r *record) {
 		b.active = out(b.active)
 		b.seats[r.class]--
 		b.holds[r.principal]--
+	case aside:
+		b.asides[r.class]--
 	case paused:
 		b.idle[r.class]--
 	}

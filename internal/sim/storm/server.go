@@ -16,6 +16,7 @@ const (
 
 // boot starts a process. When downloads were waiting as the last one ended, it settles first (D-2.12).
 func (w *world) boot(waiters bool) error {
+	w.policy = w.set
 	m, err := session.New(w.policy, w.sc.seed)
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (w *world) act(effects []session.Effect) {
 var effectWords = [...]string{
 	session.Seated: "is called to the seat it got while held", session.Started: "takes a seat after {time}", session.Finished: "is through and gives its seat back",
 	session.Paused: "idled its seat away", session.NoShow: "is dropped as a no-show", session.Forgot: "is forgotten after its pause",
-	session.Yielded: "yields its seat",
+	session.Yielded: "yields its seat", session.MovedAside: "is slow and reads on without its seat",
 }
 
 func (w *world) wake(r *record) {

@@ -19,7 +19,7 @@ func TestStorm(t *testing.T) {
 	if all.Waiting < all.Time/2 {
 		t.Errorf("clients waited in %s of %s", all.Waiting, all.Time)
 	}
-	if all.Crashes == 0 || all.Freezes == 0 || all.NoShows == 0 || all.Yielded == 0 || all.Refused == 0 || all.Paused == 0 || all.Promised == 0 {
+	if all.Crashes == 0 || all.Freezes == 0 || all.NoShows == 0 || all.Yielded == 0 || all.Aside == 0 || all.Refused == 0 || all.Paused == 0 || all.Promised == 0 {
 		t.Errorf("a trouble did not come: %+v", all)
 	}
 }

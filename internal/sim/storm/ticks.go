@@ -14,8 +14,10 @@ func (b *book) slept(now clock.Mono, late time.Duration) {
 		return
 	}
 	b.grace = now.Add(session.WakeGrace)
-	for _, r := range b.active {
-		r.lastByte = min(now, r.lastByte.Add(late))
+	for _, r := range b.records {
+		if r.served() {
+			r.lastByte = min(now, r.lastByte.Add(late))
+		}
 	}
 }
 

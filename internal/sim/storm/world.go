@@ -34,7 +34,8 @@ type world struct {
 
 	machine *session.Machine
 	book    *book
-	policy  session.Policy
+	policy  session.Policy // in force
+	set     session.Policy // as the operator set it: the seats may follow the link
 	windows [class.Count]opening
 	born    clock.Mono // when the process's clock stood at zero
 	frozen  bool
@@ -65,7 +66,7 @@ func epoch() time.Time { return time.UnixMilli(1_700_000_000_000) }
 
 func newWorld(sc *scenario) (*world, error) {
 	w := &world{
-		sc: sc, r: rand.New(rand.NewPCG(sc.seed, 12)), policy: sc.policy, signer: ticket.New([]byte("storm")),
+		sc: sc, r: rand.New(rand.NewPCG(sc.seed, 12)), policy: sc.policy, set: sc.policy, signer: ticket.New([]byte("storm")),
 		flows: make([]int, sc.principals), beat: clock.Mono(session.TickEvery) - 1, tickGap: session.TickEvery,
 	}
 	if err := w.boot(false); err != nil {
@@ -202,10 +203,27 @@ func (w *world) onBeat() {
 	now := w.mono()
 	w.book.slept(now, late)
 	effects, _ := w.machine.Tick(now)
+	w.resized()
 	w.book.follow(now, effects, true)
 	w.act(effects)
 	w.book.ticked(now)
 	w.boundaries()
+}
+
+// resized follows seats that the machine sets by the use of the link.
+func (w *world) resized() {
+	if w.policy.AutoMax == 0 {
+		return
+	}
+	old := w.policy
+	if w.policy = w.machine.Policy(); w.policy.Sessions == old.Sessions {
+		return
+	}
+	if n := w.policy.Sessions; n < old.AutoMin || n > old.AutoMax {
+		w.book.fail(session.Key{}, "%d seats by the use of the link, allowed are %d to %d", n, old.AutoMin, old.AutoMax)
+	}
+	w.book.fresh()
+	w.noteAll("the use of the link: {a} seats", int64(w.policy.Sessions), 0)
 }
 
 // meet handles what is due.
