@@ -40,6 +40,7 @@ type record struct {
 	holders  []*client
 	heldAt   clock.Mono // since when a request of it is held without a break
 	tail     bool       // asked for nothing but the tail
+	slow     bool       // one who read it was
 	flagged  bool       // the machine wants its seat back
 	owes     bool       // yielded and did not start since
 	leavers  int        // how many had left the queue when it yielded
@@ -68,6 +69,7 @@ type book struct {
 	queued  []int // waiting, by principal
 
 	lastTick clock.Mono
+	changed  clock.Mono // settings or windows, last
 	grace    clock.Mono // after a late tick nobody is dropped before it (D-7.3)
 	narrow   clock.Mono
 	settle   clock.Mono

@@ -12,6 +12,7 @@ func (w *world) serve(c *client, r *record) {
 	p := c.parts[0]
 	c.parts = c.parts[1:]
 	c.stage = reading
+	r.slow = r.slow || c.crawls
 	b := &response{client: c, session: r, span: p, since: w.now, endsAt: p.to}
 	if at := p.from + c.strikes; (c.fate == leavesFile || c.fate == stalls) && at < p.to {
 		b.endsAt, b.strikes = at, true

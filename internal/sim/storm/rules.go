@@ -136,8 +136,8 @@ func (b *book) started(now clock.Mono, r *record, e *session.Effect) {
 // inOrder: of one principal's sessions in a class, none starts while an older one is there, its request held since
 // before the last tick (D-3.1). The aged stand in an order of their own.
 func (b *book) inOrder(now clock.Mono, r *record) {
-	if b.w.policy.Strategy != session.Ordered || r.arrival == unknownArrival || b.aged(now, r) {
-		return
+	if b.w.policy.Strategy != session.Ordered || r.arrival == unknownArrival || b.aged(now, r) || b.changed >= b.lastTick {
+		return // seats that the operator opens are offered at the next tick; until then those who ask and are called have them
 	}
 	for _, o := range b.waiting {
 		if o.principal == r.principal && o.class == r.class && o.arrival != unknownArrival && o.arrival.Add(time.Millisecond) < r.arrival &&
@@ -163,7 +163,7 @@ func (b *book) pausedOne(now clock.Mono, r *record) {
 // movedAside: only a slow reader loses its seat for being slow, and only to somebody who waits.
 func (b *book) movedAside(r *record) {
 	b.w.stats.Aside++
-	if slow := r.client.crawls || b.w.stopping || b.w.twinned(r.client); r.standing != active || b.w.policy.MinRate == 0 || !slow {
+	if r.standing != active || b.w.policy.MinRate == 0 || !r.slow {
 		b.fail(r.key, "a session moves aside that is not slow")
 	}
 	if len(b.waiting) == 0 {

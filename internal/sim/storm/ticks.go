@@ -132,6 +132,7 @@ func (b *book) starves(now clock.Mono, r *record, called bool) {
 
 // fresh begins the counts of turns anew: what an operator changed, changes them.
 func (b *book) fresh() {
+	b.changed = b.w.mono()
 	for _, r := range b.waiting {
 		r.passed = 0
 	}

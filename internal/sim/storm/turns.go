@@ -36,6 +36,7 @@ func (t *turns) started(b *book, _ clock.Mono, r *record) {
 	if b.w.sc.weather != shares || b.w.policy.Strategy != session.Ordered {
 		return
 	}
+	t.shut(b)
 	w := &b.w.policy.Weights
 	slack := float64(2*b.w.policy.Sessions + 1)
 	for j := range t.classes {
@@ -43,8 +44,7 @@ func (t *turns) started(b *book, _ clock.Mono, r *record) {
 		if o == r.class {
 			continue
 		}
-		if b.lines[j] == 0 || !b.seatFor(o) || !t.contends(b, o) {
-			t.classes[r.class][j], t.classes[j][r.class] = 0, 0
+		if !t.contends(b, o) {
 			continue
 		}
 		t.classes[r.class][j] += 1 / float64(w[r.class])
@@ -90,8 +90,23 @@ func (t *turns) forget(c, p int) {
 	}
 }
 
-// contends reports whether a class has somebody waiting whose principal is under its share.
+// shut begins the counts of classes anew that could not have this seat: they come back without arrears.
+func (t *turns) shut(b *book) {
+	for j := range t.classes {
+		if t.contends(b, class.Class(j)) {
+			continue
+		}
+		for i := range t.classes {
+			t.classes[i][j], t.classes[j][i] = 0, 0
+		}
+	}
+}
+
+// contends reports whether a class could have a seat and has somebody waiting whose principal is under its share.
 func (t *turns) contends(b *book, c class.Class) bool {
+	if b.lines[c] == 0 || !b.seatFor(c) {
+		return false
+	}
 	for _, o := range b.waiting {
 		if o.class == c && b.under(o.principal) {
 			return true
