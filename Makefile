@@ -12,7 +12,7 @@ SIM_ARGS ?=
 BENCH_ARGS ?=
 LOAD_ARGS ?=
 
-.PHONY: help build run demo test check race bench load load-ci sim fuzz clean
+.PHONY: help build run demo test check race bench load load-ci sim faults fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +54,12 @@ load: ## the load gate: 500 clients x 40 MB over a link of 40 MB/s (LOAD_ARGS=..
 load-ci: ## the load gate, scaled down
 	@scripts/apart go run ./test/load -scale ci
 
-sim: ## the fleet of the document on a virtual clock, its promises checked, replayed 20 times (SIM_ARGS=...)
+sim: ## the fleet of the document on a virtual clock, its promises checked; then fleets in trouble (SIM_ARGS=...)
 	@$(RUN) simulate --gate $(SIM_ARGS)
+	@$(RUN) simulate --faults --seeds 1-48 --hours 12
+
+faults: ## plants the faults of test/faults one by one; each must fail the test of the rule it breaks
+	@go run ./test/faults
 
 fuzz: ## each fuzz target for FUZZTIME (20s)
 	@scripts/fuzz $(FUZZTIME)

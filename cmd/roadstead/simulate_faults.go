@@ -64,8 +64,8 @@ func simulateFaults(ctx context.Context, f faultFlags, stdout io.Writer) error {
 	took := time.Since(begun).Seconds()
 	fmt.Fprintf(stdout, "%d seeds: %.0f virtual hours, %.0f with clients waiting; %.1f virtual hours per second (%d at once)\n",
 		all.Seeds, all.Time.Hours(), all.Waiting.Hours(), all.Time.Hours()/took, f.workers)
-	fmt.Fprintf(stdout, "%d requests, %d starts, %d downloads whole, %d no-shows, %d pauses, %d yields, %d refusals, %d crashes, %d freezes\n",
-		all.Requests, all.Starts, all.Downloads, all.NoShows, all.Paused, all.Yielded, all.Refused, all.Crashes, all.Freezes)
+	fmt.Fprintf(stdout, "%d requests, %d starts, %d downloads whole, %d no-shows, %d pauses, %d yields, %d moved aside, %d refusals, %d crashes, %d freezes\n",
+		all.Requests, all.Starts, all.Downloads, all.NoShows, all.Paused, all.Yielded, all.Aside, all.Refused, all.Crashes, all.Freezes)
 	measures := []sim.Measure{{Name: "sim.faults.violations", Value: float64(bad), OK: bad == 0}}
 	if all.Promised > 0 {
 		inside := float64(all.Inside) / float64(all.Promised)

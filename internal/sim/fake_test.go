@@ -57,6 +57,8 @@ func (f *fake) Estimate(now clock.Mono, k session.Key) (session.Estimate, bool) 
 	return session.Estimate{Check: now.Add(time.Second)}, true
 }
 
+func (f *fake) Yielding(session.Key) bool { return false }
+
 func (f *fake) Counts() (c session.Counts) {
 	c.Classes[1].Active, c.Classes[1].Waiting = len(f.active), len(f.queue)
 	c.Sessions = len(f.active) + len(f.granted) + len(f.queue)

@@ -59,6 +59,7 @@ type client struct {
 	from     int64 // verified prefix: where its next request starts
 	flow     *flow
 	told     int64      // bytes of the flow the machine knows of
+	asked    bool       // for its seat: the flow ends on the next range boundary
 	holding  int        // counts holds; an expiry of an earlier hold is ignored
 	held     bool       // the server keeps its request open
 	atDoor   bool       // it does because the client was called

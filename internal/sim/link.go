@@ -78,6 +78,13 @@ func (l *link) drop(f *flow) {
 	l.stale = true
 }
 
+// shorten lets a flow end after fewer bytes than it was to send.
+func (l *link) shorten(f *flow, length int64) {
+	f.length = length
+	heap.Fix(&f.lane.flows, f.index)
+	l.stale = true
+}
+
 // delivered is how many whole bytes of the flow have passed.
 func (f *flow) delivered() int64 {
 	return min(f.length, int64(f.lane.served-f.start+halfByte))

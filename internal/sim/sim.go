@@ -19,6 +19,7 @@ type Machine interface {
 	Estimate(now clock.Mono, k session.Key) (session.Estimate, bool)
 	Answer(now clock.Mono, k session.Key) (session.Estimate, bool)
 	Counts() session.Counts
+	Yielding(k session.Key) bool
 }
 
 // settleLimit is how long the machine is watched after the last client: longer than any record is kept.
@@ -188,6 +189,7 @@ func (s *Simulation) tick() {
 	s.tellAll()
 	effects, next := s.machine.Tick(s.now)
 	s.take(effects)
+	s.boundaries()
 	if s.machine.Counts().Sessions == 0 {
 		s.ticking = false
 		return

@@ -81,6 +81,8 @@ func (w *watched) sound(now clock.Mono, k session.Key, e session.Estimate, ok bo
 	}
 }
 
+func (w *watched) Yielding(k session.Key) bool { return w.machine.Yielding(k) }
+
 func (w *watched) Counts() session.Counts { return w.machine.Counts() }
 
 // follow moves the model and compares.

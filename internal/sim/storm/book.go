@@ -18,6 +18,7 @@ const (
 	active
 	paused
 	ended // a tombstone
+	aside // reads on without a seat, too slowly for one
 )
 
 // record is what the book knows of one session. Instants are the process's.
@@ -34,10 +35,12 @@ type record struct {
 	since    clock.Mono // when it came to wait, or took its seat
 	deadline clock.Mono // waiting: check time and slack; paused, ended: until when it is kept
 	lastByte clock.Mono
+	paced    clock.Mono // until here its responses' time is told
 	running  int
 	holders  []*client
 	heldAt   clock.Mono // since when a request of it is held without a break
 	tail     bool       // asked for nothing but the tail
+	slow     bool       // one who read it was
 	flagged  bool       // the machine wants its seat back
 	owes     bool       // yielded and did not start since
 	leavers  int        // how many had left the queue when it yielded
@@ -59,24 +62,28 @@ type book struct {
 	seats   [class.Count]int
 	lines   [class.Count]int
 	idle    [class.Count]int // paused
+	asides  [class.Count]int
 	held    [class.Count]int
 	open    int // responses
 	holds   []int
 	queued  []int // waiting, by principal
 
-	lastTick  clock.Mono
-	grace     clock.Mono // after a late tick nobody is dropped before it (D-7.3)
-	narrow    clock.Mono
-	settle    clock.Mono
-	leavers   int
-	exhumed   bool // the bound was reached: tombstones may be gone before their time
-	refusedAt clock.Mono
-	turns     turns
+	lastTick clock.Mono
+	changed  clock.Mono // settings or windows, last
+	grace    clock.Mono // after a late tick nobody is dropped before it (D-7.3)
+	narrow   clock.Mono
+	settle   clock.Mono
+	leavers  int
+	exhumed  bool // the bound was reached: tombstones may be gone before their time
+	turns    turns
 }
 
 func newBook(w *world, principals int) *book {
 	return &book{w: w, records: map[session.Key]*record{}, holds: make([]int, principals), queued: make([]int, principals), turns: newTurns(principals)}
 }
+
+// served reports whether a session's responses may run.
+func (r *record) served() bool { return r.standing == active || r.standing == aside }
 
 func (b *book) of(k session.Key) *record { return b.records[k] }
 
@@ -102,6 +109,8 @@ func (b *book) join(r *record, s standing) {
 		b.active = append(b.active, r)
 		b.seats[r.class]++
 		b.holds[r.principal]++
+	case aside:
+		b.asides[r.class]++
 	case paused:
 		b.idle[r.class]++
 	}
@@ -122,10 +131,13 @@ func (b *book) leave(r *record) {
 		b.held[r.class] -= len(r.holders)
 		b.queued[r.principal]--
 		b.leavers++
+		b.turns.left(b, r)
 	case active:
 		b.active = out(b.active)
 		b.seats[r.class]--
 		b.holds[r.principal]--
+	case aside:
+		b.asides[r.class]--
 	case paused:
 		b.idle[r.class]--
 	}

@@ -61,6 +61,7 @@ type client struct {
 	strikes int64 // bytes of a response after which leavesFile and stalls happen
 	patient int   // leavesQueue: answers it still waits for
 	cancels bool
+	crawls  bool // reads slower than a seat asks for
 	whole   bool // nothing went wrong: its last byte must free the seat
 
 	stage   stage
@@ -117,6 +118,7 @@ func (c *client) start(s *scenario, r *rand.Rand, number uint64) {
 	case x < s.vanish+s.stall:
 		c.fate = stalls
 	}
+	c.crawls = s.crawl > 0 && r.Float64() < s.crawl
 	c.strikes = 1 + r.Int64N(c.size)
 	c.parts = c.parts[:0]
 	if r.Float64() < s.tail {

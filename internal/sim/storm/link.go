@@ -12,6 +12,7 @@ func (w *world) serve(c *client, r *record) {
 	p := c.parts[0]
 	c.parts = c.parts[1:]
 	c.stage = reading
+	r.slow = r.slow || c.crawls
 	b := &response{client: c, session: r, span: p, since: w.now, endsAt: p.to}
 	if at := p.from + c.strikes; (c.fate == leavesFile || c.fate == stalls) && at < p.to {
 		b.endsAt, b.strikes = at, true
@@ -54,6 +55,9 @@ func (w *world) share() {
 			continue
 		}
 		b.rate = each / float64(w.flows[b.client.principal])
+		if least := float64(w.policy.MinRate); b.client.crawls && least > 0 {
+			b.rate = min(b.rate, max(least/8, 1))
+		}
 		left := (float64(b.endsAt-b.span.from) - b.sent) / b.rate * 1e9
 		w.nextEnd = min(w.nextEnd, w.now.Add(time.Duration(math.Ceil(max(left, 0)))))
 	}
@@ -67,10 +71,18 @@ func (w *world) tell(b *response) {
 	}
 	b.told += n
 	now := w.mono()
-	if b.session.standing == active {
+	if b.session.served() {
 		b.session.lastByte = now
 	}
-	w.machine.Apply(now, session.Event{Kind: session.Progress, Key: b.session.key, Bytes: n})
+	e := session.Event{Kind: session.Progress, Key: b.session.key, Bytes: n}
+	if !b.client.crawls {
+		e.Paced = now.Sub(b.session.paced) // the link holds it back, not its reader
+	}
+	b.session.paced = now
+	if effects := w.machine.Apply(now, e); len(effects) > 0 {
+		w.book.follow(now, effects, false)
+		w.act(effects)
+	}
 }
 
 // through ends the responses that sent all they should at this instant.

@@ -29,7 +29,7 @@ func (b *book) decision(now clock.Mono, r *record, e *session.Effect, tick bool)
 	w := b.w
 	switch e.Kind {
 	case session.Serve:
-		if r.standing != active {
+		if !r.served() {
 			b.fail(r.key, "a session without a seat is served")
 		}
 		r.running++
@@ -38,7 +38,7 @@ func (b *book) decision(now clock.Mono, r *record, e *session.Effect, tick bool)
 			b.fail(r.key, "%d responses of a session are open at once, allowed are %d (D-2.10)", r.running, w.policy.RangesPerSession)
 		}
 	case session.Surplus:
-		if r.standing != active || r.running < w.policy.RangesPerSession && !w.machine.Yielding(r.key) && !r.flagged {
+		if !r.served() || r.running < w.policy.RangesPerSession && !w.machine.Yielding(r.key) && !r.flagged {
 			b.fail(r.key, "a range of an active session is refused with %d of %d open", r.running, w.policy.RangesPerSession)
 		}
 	case session.Refuse:
@@ -50,6 +50,8 @@ func (b *book) decision(now clock.Mono, r *record, e *session.Effect, tick bool)
 		w.stats.Finished++
 	case session.Paused:
 		b.pausedOne(now, r)
+	case session.MovedAside:
+		b.movedAside(r)
 	case session.NoShow:
 		w.stats.NoShows++
 		switch {
@@ -81,7 +83,7 @@ func (b *book) refused(now clock.Mono, r *record, e *session.Effect) {
 	if e.Bound == "principal" {
 		n := 0
 		for _, o := range b.records {
-			if o.principal == r.principal && (o.standing == waiting || o.standing == active || o.standing == paused) {
+			if o.principal == r.principal && (o.standing == waiting || o.served() || o.standing == paused) {
 				n++
 			}
 		}
@@ -100,6 +102,7 @@ func (b *book) refused(now clock.Mono, r *record, e *session.Effect) {
 			tombs++
 		}
 	}
+	tombs += b.asides[0] + b.asides[1] + b.asides[2] + b.asides[3]
 	if live := len(b.waiting) + len(b.active) + b.idle[0] + b.idle[1] + b.idle[2] + b.idle[3]; live+tombs < p.MaxSessions {
 		b.fail(r.key, "a session is refused with %d there and %d tombstones, allowed are %d (D-7.1)", live, tombs, p.MaxSessions)
 	}
@@ -133,8 +136,8 @@ func (b *book) started(now clock.Mono, r *record, e *session.Effect) {
 // inOrder: of one principal's sessions in a class, none starts while an older one is there, its request held since
 // before the last tick (D-3.1). The aged stand in an order of their own.
 func (b *book) inOrder(now clock.Mono, r *record) {
-	if b.w.policy.Strategy != session.Ordered || r.arrival == unknownArrival || b.aged(now, r) {
-		return
+	if b.w.policy.Strategy != session.Ordered || r.arrival == unknownArrival || b.aged(now, r) || b.changed >= b.lastTick {
+		return // seats that the operator opens are offered at the next tick; until then those who ask and are called have them
 	}
 	for _, o := range b.waiting {
 		if o.principal == r.principal && o.class == r.class && o.arrival != unknownArrival && o.arrival.Add(time.Millisecond) < r.arrival &&
@@ -149,12 +152,24 @@ func (b *book) pausedOne(now clock.Mono, r *record) {
 	if r.tail && r.running == 0 {
 		limit = min(limit, session.TailHold)
 	}
-	if r.standing != active || now.Sub(r.lastByte) < limit {
+	if !r.served() || now.Sub(r.lastByte) < limit {
 		b.fail(r.key, "a seat is taken for idleness after %s of %s (D-2.8)", now.Sub(r.lastByte), limit)
 	}
 	b.move(r, paused)
 	r.deadline = now.Add(session.KeepPaused)
 	b.w.stats.Paused++
+}
+
+// movedAside: only a slow reader loses its seat for being slow, and only to somebody who waits.
+func (b *book) movedAside(r *record) {
+	b.w.stats.Aside++
+	if r.standing != active || b.w.policy.MinRate == 0 || !r.slow {
+		b.fail(r.key, "a session moves aside that is not slow")
+	}
+	if len(b.waiting) == 0 {
+		b.fail(r.key, "a session moves aside though nobody waits")
+	}
+	b.move(r, aside)
 }
 
 // yielded checks who lost a seat, and whether somebody waits for it (D-4.5).
@@ -170,6 +185,9 @@ func (b *book) yielded(now clock.Mono, r *record, tick bool) {
 	case !r.flagged:
 		b.w.flags++
 		b.mayFlag(now, r)
+	}
+	if n := len(b.active); n > b.w.policy.Sessions {
+		b.fail(r.key, "a session yields a seat that is nobody's: %d taken of %d (D-4.5, D-9.3)", n, b.w.policy.Sessions)
 	}
 	if !b.claimed(r) {
 		b.fail(r.key, "a session yields though nobody waits for its seat (D-4.5)")
@@ -213,9 +231,9 @@ func (b *book) compare() {
 	}
 	for i := range c.Classes {
 		n := &c.Classes[i]
-		if n.Waiting != b.lines[i] || n.Active != b.seats[i] || n.Paused != b.idle[i] || n.Held != b.held[i] {
-			b.fail(session.Key{}, "class %s: the machine counts %d waiting, %d active, %d paused, %d held; its effects say %d, %d, %d, %d (D-2.13)",
-				class.Class(i), n.Waiting, n.Active, n.Paused, n.Held, b.lines[i], b.seats[i], b.idle[i], b.held[i])
+		if n.Waiting != b.lines[i] || n.Active != b.seats[i] || n.Paused != b.idle[i] || n.Aside != b.asides[i] || n.Held != b.held[i] {
+			b.fail(session.Key{}, "class %s: the machine counts %d waiting, %d active, %d paused, %d aside, %d held; its effects say %d, %d, %d, %d, %d (D-2.13)",
+				class.Class(i), n.Waiting, n.Active, n.Paused, n.Aside, n.Held, b.lines[i], b.seats[i], b.idle[i], b.asides[i], b.held[i])
 		}
 		if n.WaitingBytes < 0 || n.Waiting == 0 && n.WaitingBytes != 0 {
 			b.fail(session.Key{}, "class %s: %d wait for %d bytes (D-2.13)", class.Class(i), n.Waiting, n.WaitingBytes)

@@ -22,6 +22,7 @@ type Stats struct {
 	NoShows   int
 	Paused    int
 	Yielded   int
+	Aside     int // slow readers that left their seat
 	Refused   int
 	Crashes   int
 	Freezes   int
@@ -56,6 +57,7 @@ func (s *Stats) Add(o Stats) {
 	s.NoShows += o.NoShows
 	s.Paused += o.Paused
 	s.Yielded += o.Yielded
+	s.Aside += o.Aside
 	s.Refused += o.Refused
 	s.Crashes += o.Crashes
 	s.Freezes += o.Freezes

@@ -38,6 +38,7 @@ type scenario struct {
 
 	crash, freeze, settings, window, overload, wallJump time.Duration
 
+	crawl                                                   float64       // of downloads: read far below the least rate
 	lost, late, vanish, stall, lie, stock, twin, tail, wide float64       // of requests, and of downloads
 	lazy                                                    time.Duration // most that clients come later than told, inside the slack
 	slow                                                    bool          // ticks come late now and then (D-7.2)
@@ -100,6 +101,15 @@ func (s *scenario) drawTrouble(r *rand.Rand) {
 	s.lie, s.stock, s.twin, s.tail, s.wide = share(0.2), share(0.5), share(0.5), share(0.2), share(0.4)
 	s.lazy = []time.Duration{0, 10 * time.Second, 25 * time.Second, 25 * time.Second}[r.IntN(4)]
 	s.slow = r.IntN(4) == 0
+	if r.IntN(4) == 0 {
+		s.policy.MinRate, s.crawl = s.link/int64(20*s.policy.Sessions), share(0.3)
+	}
+	if r.IntN(4) == 0 {
+		s.policy.LinkRate = s.link
+		s.policy.AutoMin = 1 + r.IntN(s.policy.Sessions)
+		s.policy.AutoMax = s.policy.AutoMin + r.IntN(8)
+		s.policy.Reserve = min(s.policy.Reserve, s.policy.AutoMin-1)
+	}
 }
 
 // drawPolicy changes what an operator may change at run time (D-9.1).
@@ -123,6 +133,9 @@ func drawPolicy(r *rand.Rand, p session.Policy) session.Policy {
 	p.Preempt = r.IntN(3) > 0
 	p.PollBudget = []int{0, 0, 1, 5}[r.IntN(4)]
 	p.MaxPerPrincipal = []int{4096, 4096, 12, 3}[r.IntN(4)]
+	if p.AutoMax > 0 {
+		p.Reserve = min(p.Reserve, p.AutoMin-1)
+	}
 	return p
 }
 

@@ -16,6 +16,7 @@ const (
 
 // boot starts a process. When downloads were waiting as the last one ended, it settles first (D-2.12).
 func (w *world) boot(waiters bool) error {
+	w.policy = w.set
 	m, err := session.New(w.policy, w.sc.seed)
 	if err != nil {
 		return err
@@ -112,7 +113,7 @@ func (w *world) act(effects []session.Effect) {
 var effectWords = [...]string{
 	session.Seated: "is called to the seat it got while held", session.Started: "takes a seat after {time}", session.Finished: "is through and gives its seat back",
 	session.Paused: "idled its seat away", session.NoShow: "is dropped as a no-show", session.Forgot: "is forgotten after its pause",
-	session.Yielded: "yields its seat",
+	session.Yielded: "yields its seat", session.MovedAside: "is slow and reads on without its seat",
 }
 
 func (w *world) wake(r *record) {
@@ -246,7 +247,7 @@ func (w *world) answer(c *client, r *record) {
 		return
 	}
 	c.ticket = place{w.base.Add(time.Duration(e.Arrival)), w.wall()}
-	w.story.note(w.now, c, c.key, "is told to wait {time}, at place {b}", int64(e.Check.Sub(now)), int64(e.Position))
+	w.story.note(w.now, c, c.key, waits, int64(e.Check.Sub(now)), int64(e.Position))
 	if c.fate == leavesQueue {
 		if c.patient--; c.patient <= 0 {
 			if c.cancels && c.twin == nil {

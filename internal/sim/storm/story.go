@@ -16,11 +16,13 @@ const (
 	told = 60
 )
 
+// waits is what most events say.
+const waits = "is told to wait {time}, at place {b}"
+
 // event is one thing that happened, kept without words: most are never told.
 type event struct {
 	at     clock.Mono
 	client *client
-	number int // of the client, and of its download's key
 	key    session.Key
 	what   string
 	a, b   int64
@@ -43,8 +45,17 @@ func (s *story) note(at clock.Mono, c *client, key session.Key, what string, a, 
 func (s *story) tell(key session.Key) string {
 	var picked []int
 	first := max(0, s.n-kept)
+	polls := 0
 	for i := s.n - 1; i >= first && len(picked) < told; i-- {
-		if e := &s.ring[i%kept]; e.client == nil || e.key == key || s.n-i <= 20 {
+		e := &s.ring[i%kept]
+		if e.key == key && e.what == waits {
+			if polls++; polls > 5 {
+				continue // the same again and again
+			}
+		} else if e.key == key {
+			polls = 0
+		}
+		if e.client == nil || e.key == key || s.n-i <= 20 {
 			picked = append(picked, i)
 		}
 	}

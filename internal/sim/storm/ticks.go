@@ -14,8 +14,10 @@ func (b *book) slept(now clock.Mono, late time.Duration) {
 		return
 	}
 	b.grace = now.Add(session.WakeGrace)
-	for _, r := range b.active {
-		r.lastByte = min(now, r.lastByte.Add(late))
+	for _, r := range b.records {
+		if r.served() {
+			r.lastByte = min(now, r.lastByte.Add(late))
+		}
 	}
 }
 
@@ -64,14 +66,19 @@ func (b *book) overdue(now clock.Mono) {
 }
 
 // vacancies: no seat stands free while somebody who may have it is at the door, but for two ticks and the time the
-// offer takes to widen past those who are away (D-2.12).
+// offer takes to widen past those who are away: two of them a tick, or one when its principal has its share, because
+// each of the others stands for two calls then (D-2.12, D-4.4).
 func (b *book) vacancies(now clock.Mono) {
 	for _, r := range b.waiting {
 		if len(r.holders) == 0 || !b.admits(r.class) || r.owes || now < b.narrow || !b.seatFor(r.class) {
 			r.ready = 0
 			continue
 		}
-		if r.ready++; r.ready > 3+len(b.waiting)/2 {
+		most := 3 + len(b.waiting)/2
+		if !b.under(r.principal) {
+			most = 4 + len(b.waiting)
+		}
+		if r.ready++; r.ready > most {
 			b.fail(r.key, "a seat stood free for %d ticks while this one was at the door, %d waiting (D-2.12)", r.ready, len(b.waiting))
 		}
 	}
@@ -125,6 +132,7 @@ func (b *book) starves(now clock.Mono, r *record, called bool) {
 
 // fresh begins the counts of turns anew: what an operator changed, changes them.
 func (b *book) fresh() {
+	b.changed = b.w.mono()
 	for _, r := range b.waiting {
 		r.passed = 0
 	}

@@ -44,6 +44,14 @@ func (w *world) done(c *client) {
 // gone ends a download that its client gave up.
 func (w *world) gone(c *client, why string) {
 	w.note(c, why)
+	if c.stage == held && w.book.of(c.key) != nil && w.machine != nil {
+		w.unhold(c)
+	}
+	for len(c.open) > 0 && w.broken == nil {
+		b := c.open[0]
+		w.drop(b)
+		w.close(b, b.span.from, b.span.from)
+	}
 	c.stage = idle
 	w.rest(c)
 }
@@ -170,7 +178,7 @@ func (w *world) configure() {
 	}
 	w.agedOnce = w.agedOnce || old.Aging > 0
 	w.ranges = w.ranges || p.RangesPerSession < old.RangesPerSession
-	w.policy = p
+	w.policy, w.set = p, p
 	w.book.fresh()
 	w.noteAll("settings: {a} seats, a share of {b}", int64(p.Sessions), int64(p.PerPrincipal))
 	w.noteAll("settings: strategy {a}, reserve {b}", int64(p.Strategy), int64(p.Reserve))
@@ -215,7 +223,10 @@ func (w *world) overload() {
 // stop ends the troubles: everybody finishes or leaves, and everything must come back to zero.
 func (w *world) stop() {
 	w.stopping = true
-	w.sc.lost, w.sc.late = 0, 0
+	w.sc.lost, w.sc.late, w.sc.crawl, w.rates = 0, 0, 0, false
+	for _, c := range w.clients {
+		c.crawls = false
+	}
 	for c := range w.windows {
 		w.windows[c] = opening{}
 		if w.machine != nil {

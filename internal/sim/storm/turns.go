@@ -36,6 +36,7 @@ func (t *turns) started(b *book, _ clock.Mono, r *record) {
 	if b.w.sc.weather != shares || b.w.policy.Strategy != session.Ordered {
 		return
 	}
+	t.shut(b)
 	w := &b.w.policy.Weights
 	slack := float64(2*b.w.policy.Sessions + 1)
 	for j := range t.classes {
@@ -43,8 +44,7 @@ func (t *turns) started(b *book, _ clock.Mono, r *record) {
 		if o == r.class {
 			continue
 		}
-		if b.lines[j] == 0 || !b.seatFor(o) || !t.contends(b, o) {
-			t.classes[r.class][j], t.classes[j][r.class] = 0, 0
+		if !t.contends(b, o) {
 			continue
 		}
 		t.classes[r.class][j] += 1 / float64(w[r.class])
@@ -55,11 +55,58 @@ func (t *turns) started(b *book, _ clock.Mono, r *record) {
 			b.fail(r.key, "class %s is %.1f rounds ahead of class %s, allowed are %.1f (D-4.1)", r.class, lead, o, unit*slack)
 		}
 	}
-	t.peers(b, r, 2*int32(slack)+4)
+	t.peers(b, r, int32(slack)+3)
+	if b.holds[r.principal]+1 >= b.w.policy.PerPrincipal {
+		for c := range t.principals {
+			t.forget(c, r.principal) // at its share its turns pass, and don't come back (D-4.4)
+		}
+	}
 }
 
-// contends reports whether a class has somebody waiting whose principal is under its share.
+// left begins the counts of a principal, or a class, anew when its last session left the queue: what it had coming does
+// not wait for it.
+func (t *turns) left(b *book, r *record) {
+	if b.w.sc.weather != shares {
+		return
+	}
+	if b.lines[r.class] == 0 {
+		for j := range t.classes {
+			t.classes[r.class][j], t.classes[j][r.class] = 0, 0
+		}
+	}
+	for _, o := range b.waiting {
+		if o.class == r.class && o.principal == r.principal {
+			return
+		}
+	}
+	t.forget(int(r.class), r.principal)
+}
+
+// forget begins the counts of a principal in a class anew.
+func (t *turns) forget(c, p int) {
+	row := t.principals[c]
+	for q := range t.n {
+		row[p*t.n+q], row[q*t.n+p] = 0, 0
+	}
+}
+
+// shut begins the counts of classes anew that could not have this seat: they come back without arrears.
+func (t *turns) shut(b *book) {
+	for j := range t.classes {
+		if t.contends(b, class.Class(j)) {
+			continue
+		}
+		for i := range t.classes {
+			t.classes[i][j], t.classes[j][i] = 0, 0
+		}
+	}
+}
+
+// contends reports whether a class could have a seat and has somebody waiting whose principal is under its share.
 func (t *turns) contends(b *book, c class.Class) bool {
+	if b.lines[c] == 0 || !b.seatFor(c) {
+		return false
+	}
 	for _, o := range b.waiting {
 		if o.class == c && b.under(o.principal) {
 			return true

@@ -34,7 +34,8 @@ type world struct {
 
 	machine *session.Machine
 	book    *book
-	policy  session.Policy
+	policy  session.Policy // in force
+	set     session.Policy // as the operator set it: the seats may follow the link
 	windows [class.Count]opening
 	born    clock.Mono // when the process's clock stood at zero
 	frozen  bool
@@ -65,7 +66,7 @@ func epoch() time.Time { return time.UnixMilli(1_700_000_000_000) }
 
 func newWorld(sc *scenario) (*world, error) {
 	w := &world{
-		sc: sc, r: rand.New(rand.NewPCG(sc.seed, 12)), policy: sc.policy, signer: ticket.New([]byte("storm")),
+		sc: sc, r: rand.New(rand.NewPCG(sc.seed, 12)), policy: sc.policy, set: sc.policy, signer: ticket.New([]byte("storm")),
 		flows: make([]int, sc.principals), beat: clock.Mono(session.TickEvery) - 1, tickGap: session.TickEvery,
 	}
 	if err := w.boot(false); err != nil {
@@ -140,8 +141,8 @@ func (w *world) run(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if w.now > clock.Mono(w.sc.length+drainLimit) {
-			w.book.fail(session.Key{}, "%d records, %d waiting, %d active a day after the last download began (D-2.13)",
-				w.machine.Counts().Sessions, len(w.book.waiting), len(w.book.active))
+			w.book.fail(w.stuck(), "%d records, %d waiting, %d active, %d responses, %d and %d held, a day after the last download began (D-2.13); busy: %s",
+				w.machine.Counts().Sessions, len(w.book.waiting), len(w.book.active), len(w.open), w.holding, w.atDoor, w.busy())
 		}
 	}
 	return w.broken
@@ -159,6 +160,16 @@ func (w *world) empty() bool {
 	}
 	w.book.compare()
 	return w.holding == 0 && w.atDoor == 0
+}
+
+// busy names the clients that are not done.
+func (w *world) busy() (names string) {
+	for _, c := range w.clients {
+		if c.stage != idle {
+			names += fmt.Sprintf("client %d in stage %d with %d parts; ", c.number, c.stage, len(c.parts))
+		}
+	}
+	return names
 }
 
 // onBeat tells the machine what flowed in half a second and, as a rule, lets it tick.
@@ -192,10 +203,27 @@ func (w *world) onBeat() {
 	now := w.mono()
 	w.book.slept(now, late)
 	effects, _ := w.machine.Tick(now)
+	w.resized()
 	w.book.follow(now, effects, true)
 	w.act(effects)
 	w.book.ticked(now)
 	w.boundaries()
+}
+
+// resized follows seats that the machine sets by the use of the link.
+func (w *world) resized() {
+	if w.policy.AutoMax == 0 {
+		return
+	}
+	old := w.policy
+	if w.policy = w.machine.Policy(); w.policy.Sessions == old.Sessions {
+		return
+	}
+	if n := w.policy.Sessions; n < old.AutoMin || n > old.AutoMax {
+		w.book.fail(session.Key{}, "%d seats by the use of the link, allowed are %d to %d", n, old.AutoMin, old.AutoMax)
+	}
+	w.book.fresh()
+	w.noteAll("the use of the link: {a} seats", int64(w.policy.Sessions), 0)
 }
 
 // meet handles what is due.
@@ -241,4 +269,14 @@ func (w *world) note(c *client, what string) { w.story.note(w.now, c, c.key, wha
 // noteAll adds something of the whole server.
 func (w *world) noteAll(what string, a, b int64) {
 	w.story.note(w.now, nil, session.Key{}, what, a, b)
+}
+
+// stuck is the download of the first client that is not done.
+func (w *world) stuck() session.Key {
+	for _, c := range w.clients {
+		if c.stage != idle {
+			return c.key
+		}
+	}
+	return session.Key{}
 }
