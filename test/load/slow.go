@@ -28,7 +28,9 @@ func playSlow(ctx context.Context, b *bench, s scenario) error {
 		fetches[i] = &fetch{key: st.world.keys[i%len(st.world.keys)], file: st.common()}
 		if i%10 == 9 {
 			slow++
-			fetches[i].http = badLine(part/50, good)
+			// On loopback, whose packets are large, the kernel takes more than two megabytes ahead of any reader. Ranges as
+			// small as the others' would be over for the server while the reader has hardly begun.
+			fetches[i].http, fetches[i].whole = badLine(part/50, good), true
 		}
 	}
 	began := time.Now()

@@ -44,7 +44,7 @@ func playSwitch(ctx context.Context, b *bench, s scenario) error {
 	}
 	all := p.wait()
 	st.flawless(all)
-	st.report(atLeast("switched_while_some_waited", float64(min(switched, during)), 3))
+	st.report(atLeast("switched_in_the_middle", float64(min(switched, during)), 3))
 	t := clocked(opening(all), all)
 	b.say("%s: the last started after %.1f s, the link alone needs %.1f s for all", s.name, t.lastStart.Sub(t.began).Seconds(), whole)
 	return nil

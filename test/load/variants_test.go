@@ -8,7 +8,7 @@ import (
 // The sizes are what the variant says of them: unlike enough, as large as the link has time for, and without a large
 // one at either end.
 func TestHeavyTail(t *testing.T) {
-	sizes := heavyTail(120, 8e6)
+	sizes := heavyTail(48, 40e6)
 	sum, largest := 0.0, int64(0)
 	for i, s := range sizes {
 		sum += float64(s)
@@ -20,7 +20,7 @@ func TestHeavyTail(t *testing.T) {
 	if g := gini(sizes); g < 0.5 || g > 0.55 {
 		t.Errorf("Gini coefficient %v", g)
 	}
-	if mean := sum / 120; len(sizes) != 120 || math.Abs(mean-8e6) > 100 {
+	if mean := sum / 48; len(sizes) != 48 || math.Abs(mean-40e6) > 100 {
 		t.Errorf("%d sizes of %v on the mean", len(sizes), mean)
 	}
 	if sizes[0] == largest {
