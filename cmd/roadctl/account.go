@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -129,4 +130,27 @@ func findService(ctx context.Context, c *sdk.Client, tenant, name string) (api.A
 		}
 	}
 	return api.Account{}, fmt.Errorf("there is no service account %q; see \"roadctl account ls\"", name)
+}
+
+// accountHelp adds to a command's help what stands for an account.
+func accountHelp(text string) string {
+	return text + "\nACCOUNT is an id, or a name in your own tenant."
+}
+
+// accountID reads what stands for an account. An id is taken as it is: it may be of another tenant.
+func accountID(ctx context.Context, c *sdk.Client, account string) (string, error) {
+	if account == "" || len(account) == 36 && strings.Count(account, "-") == 4 {
+		return account, nil
+	}
+	for _, kind := range []iter.Seq2[api.Account, error]{c.Users(ctx, ""), c.ServiceAccounts(ctx, "")} {
+		for x, err := range kind {
+			if err != nil {
+				return "", err
+			}
+			if x.Name == account {
+				return x.ID, nil
+			}
+		}
+	}
+	return "", fmt.Errorf("there is no account %q in your tenant; see \"roadctl account ls\"", account)
 }

@@ -44,11 +44,16 @@ func TestOutputAndExitCodes(t *testing.T) {
 		{args: "link revoke fleet l1", serve: answer(nil), stderr: "revoked l1\n"},
 		{args: "repo create fleet", serve: answer(api.Repository{Name: "fleet"}), stdout: "fleet\n"},
 		{args: "repo rm fleet", serve: answer(nil), stderr: "deleted fleet\n"},
-		{args: "repo grant fleet acc read", serve: answer(api.Grant{}), stderr: "acc has the role read on fleet\n"},
+		{args: "repo grant fleet 01a22e72-65c7-7c87-b1bb-32f35c89fe78 read", serve: answer(api.Grant{}), stderr: "01a22e72-65c7-7c87-b1bb-32f35c89fe78 has the role read on fleet\n"},
+		{args: "repo grant fleet agent read", serve: inTurn(answer(api.Page[api.Account]{}), answer(api.Page[api.Account]{Items: []api.Account{{ID: "s1", Name: "agent"}}}), at("/api/v1/repositories/fleet/grants/s1")),
+			stderr: "agent has the role read on fleet\n"},
+		{args: "repo grant fleet nobody read", serve: answer(api.Page[api.Account]{}), code: 1, stderr: "error: there is no account \"nobody\" in your tenant; see \"roadctl account ls\"\n"},
 		{args: "repo grants fleet", serve: answer(api.Page[api.Grant]{Items: []api.Grant{{Account: "acc", Role: "read"}}}), stdout: "ACCOUNT  ROLE\nacc      read\n"},
-		{args: "repo revoke fleet acc -q", serve: answer(nil)},
+		{args: "repo revoke fleet anna -q", serve: inTurn(answer(api.Page[api.Account]{Items: []api.Account{{ID: "u1", Name: "anna"}}}), at("/api/v1/repositories/fleet/grants/u1"))},
 		{args: "key create laptop", serve: answer(api.Key{ID: "k1", Account: "a1", Secret: "rsk_secret"}), stdout: "rsk_secret\n",
-			stderr: "key k1 of account a1, ends: -; the key is not shown again\n"},
+			stderr: "key k1 of account a1, ends: never; the key is not shown again\n"},
+		{args: "key ls --account agent", serve: inTurn(answer(api.Page[api.Account]{Items: []api.Account{{ID: "s1", Name: "agent"}}}), answer(api.Page[api.Key]{})),
+			stdout: "ID  NAME  MADE  LAST USED  ENDS  REVOKED\n"},
 		{args: "key ls", serve: answer(api.Page[api.Key]{Items: []api.Key{{ID: "k1", Name: "laptop", CreatedAt: noon}}}),
 			stdout: "ID  NAME    MADE             LAST USED  ENDS  REVOKED\nk1  laptop  12:00 (0 s ago)  -          -     -\n"},
 		{args: "key revoke k1", serve: answer(nil), stderr: "revoked k1\n"},
@@ -67,7 +72,14 @@ func TestOutputAndExitCodes(t *testing.T) {
 		{args: "", code: 0, stdout: "*Usage:*"},
 		{args: "bogus", code: 2, stderr: "*unknown command*"},
 		{args: "repo bogus", code: 2, stderr: "*unknown command*"},
-		{args: "ls a b", code: 2, stderr: "*accepts at most 1 arg*"},
+		{args: "ls a b", code: 2, stderr: "error: the form is: roadctl ls [REPO[/PREFIX]] [flags]\nto do: see \"roadctl ls --help\"\n"},
+		{args: "link revoke fleet", code: 2, stderr: "*the form is: roadctl link revoke REPO ID*"},
+		{args: "completion nosh", code: 2, stderr: "*unknown command \"nosh\" for \"roadctl completion\"*"},
+		{args: "login ftp://x", code: 2, stderr: "*must look like https://host*"},
+		{args: "download fleet/a -f -", code: 2, stderr: "*--file must name a file*"},
+		{args: "download http://s/l/gone", serve: refuse(404, api.Problem{}), code: 1, stderr: "error: the link was revoked, has expired, or never was\nto do: ask whoever gave you the link for a new one\n"},
+		{args: "key revoke k9", serve: refuse(404, api.Problem{Code: "not_found", Message: "key not found"}), code: 1, stderr: "*roadctl key ls*"},
+		{args: "ls", serve: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadRequest) }, code: 2, stderr: "*must it begin with https://*"},
 		{args: "ls --bogus", code: 2, stderr: "*unknown flag*"},
 		{args: "whoami -o yaml", code: 2, stderr: "*--output must be table or json*"},
 		{args: "whoami --url store", code: 2, stderr: "*must look like https://host*"},
@@ -78,7 +90,7 @@ func TestOutputAndExitCodes(t *testing.T) {
 		{args: "queue", serve: refuse(403, api.Problem{Code: "forbidden", Message: "no"}), code: 3, stderr: "*ask an admin*"},
 		{args: "ls nothing", serve: refuse(404, api.Problem{Code: "not_found", Message: "repository not found"}), code: 1, stderr: "*roadctl ls*"},
 		{args: "repo create fleet", serve: refuse(409, api.Problem{Code: "already_exists", Message: "taken"}), code: 6, stderr: "*look at what is there*"},
-		{args: "repo create X", serve: refuse(400, api.Problem{Code: "invalid_input", Message: "name: must be lower case"}), code: 2, stderr: "*lower case*"},
+		{args: "repo create X", serve: refuse(400, api.Problem{Code: "invalid_input", Message: "name: must be lower case"}), code: 2, stderr: "*lower case\nto do: see \"roadctl repo create --help\"*"},
 		{args: "repo create x", serve: refuse(507, api.Problem{Code: "capacity_exceeded", Message: "no room"}), code: 8, stderr: "*ask the operator for room*"},
 		{args: "whoami --key-file /nonexistent/key", code: 7, stderr: "*read the API key*"},
 	}
@@ -89,6 +101,17 @@ func TestOutputAndExitCodes(t *testing.T) {
 				t.Errorf("code %d, want %d\nstdout:\n%s\nwant:\n%s\nstderr:\n%s\nwant:\n%s", code, tt.code, stdout, tt.stdout, stderr, tt.stderr)
 			}
 		})
+	}
+}
+
+// at answers with nothing to one path, and refuses others.
+func at(path string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != path {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		answer(nil)(w, r)
 	}
 }
 
@@ -183,7 +206,9 @@ func TestManAndCompletion(t *testing.T) {
 			t.Errorf("%s: code %d", shell, code)
 		}
 	}
-	if code, stdout, _ := (command{args: []string{"version"}}).run(t); code != 0 || !strings.HasPrefix(stdout, "roadctl ") {
-		t.Errorf("%d %q", code, stdout)
+	for _, arg := range []string{"version", "--version"} {
+		if code, stdout, _ := (command{args: []string{arg}}).run(t); code != 0 || !strings.HasPrefix(stdout, "roadctl ") {
+			t.Errorf("%s: %d %q", arg, code, stdout)
+		}
 	}
 }

@@ -49,6 +49,10 @@ func (a *app) configFile() string {
 	return filepath.Join(a.dir("XDG_CONFIG_HOME", ".config"), "roadctl.json")
 }
 
+func (a *app) configSource() string {
+	return first(setting{a.flags.config, "flag --config"}, setting{a.env("ROADSTEAD_CONFIG"), "environment ROADSTEAD_CONFIG"}, setting{"", "default"}).source
+}
+
 // settings resolves flag > environment > file > default.
 func (a *app) settings() (settings, error) {
 	s := settings{file: a.configFile()}
@@ -151,7 +155,7 @@ func configCommand(a *app) *cobra.Command {
 				Value  string `json:"value"`
 				Source string `json:"source"`
 			}
-			rows := []row{{"url", s.url.value, s.url.source}, {"api-key", key, s.key.source}, {"state-dir", a.stateDir(), "default"}}
+			rows := []row{{"url", s.url.value, s.url.source}, {"api-key", key, s.key.source}, {"config", s.file, a.configSource()}, {"state-dir", a.stateDir(), "default"}}
 			return show(a, rows, []string{"SETTING", "VALUE", "SOURCE"}, func(r row) []string { return []string{r.Name, r.Value, r.Source} })
 		},
 	})

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path"
@@ -28,8 +30,8 @@ func downloadCommand(a *app) *cobra.Command {
 		Use: "download REPO/PATH | URL | LINK", Short: "Download a file: wait in the queue, resume, verify", Args: cobra.ExactArgs(1),
 		Long: `Downloads one file. While the server is busy it waits as long as it takes, telling the place in the
 queue and the expected start. The bytes arrive in FILE.part and become FILE once their SHA-256 is
-verified. After any interruption, kill -9 included, the same command goes on where it stood, with
-its place in the queue.`,
+verified; a FILE that is there already is replaced then. After any interruption, kill -9 included,
+the same command goes on where it stood, with its place in the queue.`,
 		Example: "  roadctl download fleet/firmware-7.2.img\n  roadctl download fleet/firmware-7.2.img -f /srv/fw.img --class bulk --not-before 22:00 --not-after 06:00",
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.download(cmd.Context(), args[0], f) },
 	}
@@ -142,6 +144,9 @@ func (a *app) source(target string) (*sdk.Client, string, error) {
 
 // destination decides where the file goes. A link's address says nothing of the name; the server does.
 func destination(ctx context.Context, c *sdk.Client, address, file string) (string, error) {
+	if file == "-" {
+		return "", usagef("--file must name a file: bytes are verified before anybody sees them, so they can't go to standard output")
+	}
 	folder := strings.HasSuffix(file, "/") || isDir(file)
 	if file != "" && !folder {
 		return file, nil
@@ -153,6 +158,9 @@ func destination(ctx context.Context, c *sdk.Client, address, file string) (stri
 	name := path.Base(u.Path)
 	if strings.Contains(u.Path, api.PathLinks) {
 		head, err := c.Head(ctx, address)
+		if e, ok := errors.AsType[*sdk.Error](err); ok && e.Status == http.StatusNotFound {
+			return "", &linkError{e}
+		}
 		if err != nil {
 			return "", err
 		}
@@ -170,6 +178,12 @@ func destination(ctx context.Context, c *sdk.Client, address, file string) (stri
 	}
 	return filepath.Join(file, name), nil
 }
+
+// linkError is a link that leads nowhere; the answer to HEAD has no words for it.
+type linkError struct{ err *sdk.Error }
+
+func (e *linkError) Error() string { return "the link was revoked, has expired, or never was" }
+func (e *linkError) Unwrap() error { return e.err }
 
 func isDir(file string) bool {
 	info, err := os.Stat(file)

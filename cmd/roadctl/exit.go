@@ -1,10 +1,12 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"strings"
 
 	"github.com/roadstead/roadstead/sdk"
 )
@@ -108,8 +110,8 @@ func statusExit(status int) int {
 	return exitFailed
 }
 
-// explain says what happened, what is kept, and what to do.
-func (a *app) explain(err error) {
+// explain says what happened, what is kept, and what to do. help is the command that says how the one that failed is used.
+func (a *app) explain(err error, help string) {
 	if err == nil {
 		return
 	}
@@ -127,24 +129,35 @@ func (a *app) explain(err error) {
 	if note := keptNote(err); note != "" {
 		_, _ = fmt.Fprintln(a.err, "kept:", note)
 	}
-	if hint := hintFor(err); hint != "" {
+	if hint := hintFor(err, help); hint != "" {
 		_, _ = fmt.Fprintln(a.err, "to do:", hint)
 	}
 }
 
-func hintFor(err error) string {
+func hintFor(err error, help string) string {
 	if errors.Is(err, sdk.ErrQueueDeadline) {
 		return "run again with a later --not-after, or without it; your place is kept for 15 minutes"
 	}
 	if errors.Is(err, sdk.ErrWaitLimit) {
 		return "run again with a longer --wait-limit, or without it; your place is kept for 15 minutes"
 	}
-	if e, ok := errors.AsType[*sdk.Error](err); ok && e.Status == http.StatusNotFound {
-		return "check the name with \"roadctl ls\"; what you may not see is not found either"
+	if _, ok := errors.AsType[*linkError](err); ok {
+		return "ask whoever gave you the link for a new one"
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "if the certificate is your own, name it in SSL_CERT_FILE: SSL_CERT_FILE=cert.pem roadctl ..."
+	}
+	if e, ok := errors.AsType[*sdk.Error](err); ok {
+		switch {
+		case e.Status == http.StatusNotFound:
+			return missingHint(e.Message)
+		case e.Status == http.StatusBadRequest && e.Code == "": // Go's answer to http on a port for https
+			return "check the address: is it a Roadstead server, and must it begin with https://?"
+		}
 	}
 	switch exitCode(err) {
 	case exitUsage:
-		return "see \"roadctl help\" and \"roadctl COMMAND --help\""
+		return fmt.Sprintf("see %q", help)
 	case exitAuth:
 		if e, _ := errors.AsType[*sdk.Error](err); e.Status == http.StatusUnauthorized {
 			return "sign in with \"roadctl login URL\", or check the key that \"roadctl config print\" names"
@@ -160,4 +173,20 @@ func hintFor(err error) string {
 		return "delete what is no longer needed, or ask the operator for room"
 	}
 	return ""
+}
+
+// missingHint says where to look for what the server did not find.
+func missingHint(message string) string {
+	list := "roadctl ls"
+	switch what, _, _ := strings.Cut(message, " "); what {
+	case "link":
+		list = "roadctl link ls REPO"
+	case "account":
+		list = "roadctl account ls"
+	case "key":
+		list = "roadctl key ls"
+	case "tenant":
+		list = "roadctl tenant ls"
+	}
+	return fmt.Sprintf("check the name with %q; what you may not see is not found either", list)
 }

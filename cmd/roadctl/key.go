@@ -24,15 +24,19 @@ func keyCreate(a *app) *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			k, err := c.CreateKey(cmd.Context(), account, args[0], time.Duration(expires))
+			id, err := accountID(cmd.Context(), c, account)
 			if err != nil {
 				return err
 			}
-			a.say("key %s of account %s, ends: %s; the key is not shown again", k.ID, k.Account, a.ends(k.ExpiresAt))
+			k, err := c.CreateKey(cmd.Context(), id, args[0], time.Duration(expires))
+			if err != nil {
+				return err
+			}
+			a.say("key %s of account %s, ends: %s; the key is not shown again", k.ID, k.Account, a.untilWhen(k.ExpiresAt))
 			return showOne(a, k, "%s", k.Secret)
 		},
 	}
-	cmd.Flags().StringVar(&account, "account", "", "account id (default: your own)")
+	cmd.Flags().StringVar(&account, "account", "", "id, or name in your tenant (default: your own)")
 	cmd.Flags().Var(&expires, "expires", "life of the key, for example 12h or 90d (default: until revoked)")
 	return cmd
 }
@@ -47,7 +51,11 @@ func keyList(a *app) *cobra.Command {
 				return err
 			}
 			defer c.Close()
-			keys, err := c.Keys(cmd.Context(), account)
+			id, err := accountID(cmd.Context(), c, account)
+			if err != nil {
+				return err
+			}
+			keys, err := c.Keys(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
@@ -56,7 +64,7 @@ func keyList(a *app) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&account, "account", "", "account id (default: your own)")
+	cmd.Flags().StringVar(&account, "account", "", "id, or name in your tenant (default: your own)")
 	return cmd
 }
 

@@ -31,7 +31,7 @@ func linkCreate(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.say("link %s to revision %d, ends: %s; the address is not shown again", l.ID, l.Revision, a.ends(l.ExpiresAt))
+			a.say("link %s to revision %d, ends: %s; the address is not shown again", l.ID, l.Revision, a.untilWhen(l.ExpiresAt))
 			return showOne(a, l, "%s", l.URL)
 		},
 	}

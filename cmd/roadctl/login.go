@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -29,7 +30,12 @@ only you can read. The key comes from --key-file or from standard input, never f
 }
 
 func (a *app) login(ctx context.Context, address string) error {
-	key, err := a.askKey()
+	if c, err := a.clientFor(address, ""); err != nil {
+		return err // before anybody is asked for a key
+	} else {
+		c.Close()
+	}
+	key, err := a.askKey(ctx)
 	if err != nil {
 		return err
 	}
@@ -61,14 +67,14 @@ func (a *app) login(ctx context.Context, address string) error {
 }
 
 // askKey reads the key from a file or from standard input; on a terminal it isn't echoed.
-func (a *app) askKey() (string, error) {
+func (a *app) askKey(ctx context.Context) (string, error) {
 	if a.flags.keyFile != "" {
 		return readKey(a.flags.keyFile)
 	}
 	var text string
 	if f, ok := a.in.(*os.File); ok && a.inTTY {
 		_, _ = fmt.Fprint(a.err, "API key: ")
-		raw, err := term.ReadPassword(int(f.Fd()))
+		raw, err := readHidden(ctx, int(f.Fd()))
 		_, _ = fmt.Fprintln(a.err)
 		if err != nil {
 			return "", fmt.Errorf("read the API key: %w", err)
@@ -85,6 +91,30 @@ func (a *app) askKey() (string, error) {
 		return "", usagef("no API key given: name a file with --key-file, or pass the key on standard input")
 	}
 	return text, nil
+}
+
+// readHidden reads a line that the terminal doesn't show. When ctx ends first the terminal shows again what is typed; the
+// reader is left behind and goes with the process.
+func readHidden(ctx context.Context, terminal int) ([]byte, error) {
+	was, err := term.GetState(terminal)
+	if err != nil {
+		return nil, err
+	}
+	type line struct {
+		text []byte
+		err  error
+	}
+	lines := make(chan line, 1)
+	go func() {
+		text, err := term.ReadPassword(terminal)
+		lines <- line{text, err}
+	}()
+	select {
+	case l := <-lines:
+		return l.text, l.err
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), term.Restore(terminal, was))
+	}
 }
 
 // exposed reports plain http to another machine.

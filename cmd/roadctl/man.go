@@ -20,7 +20,7 @@ func manCommand() *cobra.Command {
 			root := cmd.Root()
 			root.DisableAutoGenTag = true
 			epoch := time.Unix(0, 0).UTC() // the same pages from the same program, whenever they are made
-			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "ROADCTL", Section: "1", Source: "roadctl " + version(), Manual: "Roadstead", Date: &epoch}, args[0]); err != nil {
+			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "ROADCTL", Section: "1", Source: "roadctl " + programVersion(), Manual: "Roadstead", Date: &epoch}, args[0]); err != nil {
 				return fmt.Errorf("write the manual: %w", err)
 			}
 			return nil
@@ -32,13 +32,19 @@ func versionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Show the version of this program", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return showOne(a, map[string]string{"version": version()}, "roadctl %s", version())
+			return showOne(a, map[string]string{"version": programVersion()}, "roadctl %s", programVersion())
 		},
 	}
 }
 
-// version is what the build recorded: a module version, or the commit.
-func version() string {
+// version is set by the linker.
+var version string
+
+// programVersion is what the linker set, or else what the build recorded: a module version, or the commit.
+func programVersion() string {
+	if version != "" {
+		return version
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -81,3 +81,11 @@ func (a *app) ends(t *time.Time) string {
 	}
 	return when(*t, a.now())
 }
+
+// untilWhen is the same in a sentence.
+func (a *app) untilWhen(t *time.Time) string {
+	if t == nil || t.IsZero() {
+		return "never"
+	}
+	return a.ends(t)
+}

@@ -18,6 +18,17 @@ func queueCommand(a *app) *cobra.Command {
 	var every spanFlag
 	cmd := &cobra.Command{
 		Use: "queue", Short: "Show the download queue by class, and when it will be empty (operators)", Args: cobra.NoArgs,
+		Long: `Shows the download queue by class, and when it will be empty. For operators.
+
+  WEIGHT         turns of the class while others wait
+  WAITING        downloads in line for a seat
+  ACTIVE         downloads that have one
+  PAUSED         downloads that gave their seat back in the middle; they go on when their client asks again
+  HELD           requests kept open until their seat comes, of clients that can't wait by themselves
+  BYTES WAITING  what those in line have still to get
+  FIRST WAITS    how long the first in line has waited
+
+The rate in the first line is that which the link is reckoned with.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
 			if err != nil {

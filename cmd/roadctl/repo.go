@@ -86,14 +86,18 @@ func repoGrants(a *app) *cobra.Command {
 
 func repoGrant(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "grant REPO ACCOUNT ROLE", Short: "Give an account exactly this role: read, write or admin", Args: cobra.ExactArgs(3),
+		Use: "grant REPO ACCOUNT ROLE", Short: "Give an account exactly this role: read, write or admin", Args: cobra.ExactArgs(3), Long: accountHelp("Gives an account exactly this role on a repository: read, write or admin."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			if err := c.Grant(cmd.Context(), args[0], args[1], args[2]); err != nil {
+			id, err := accountID(cmd.Context(), c, args[1])
+			if err != nil {
+				return err
+			}
+			if err := c.Grant(cmd.Context(), args[0], id, args[2]); err != nil {
 				return err
 			}
 			a.say("%s has the role %s on %s", args[1], args[2], args[0])
@@ -104,14 +108,18 @@ func repoGrant(a *app) *cobra.Command {
 
 func repoRevoke(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke REPO ACCOUNT", Short: "Take an account's role away", Args: cobra.ExactArgs(2),
+		Use: "revoke REPO ACCOUNT", Short: "Take an account's role away", Args: cobra.ExactArgs(2), Long: accountHelp("Takes an account's role on a repository away."),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.client()
 			if err != nil {
 				return err
 			}
 			defer c.Close()
-			if err := c.RevokeGrant(cmd.Context(), args[0], args[1]); err != nil {
+			id, err := accountID(cmd.Context(), c, args[1])
+			if err != nil {
+				return err
+			}
+			if err := c.RevokeGrant(cmd.Context(), args[0], id); err != nil {
 				return err
 			}
 			a.say("%s has no role on %s any more", args[1], args[0])

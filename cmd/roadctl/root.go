@@ -37,7 +37,9 @@ const longHelp = `roadctl talks to a Roadstead server: it stores files, shares t
 server's queue, telling your place and your start while you wait.
 
 Settings come from flags, then the environment (ROADSTEAD_URL, ROADSTEAD_API_KEY_FILE,
-ROADSTEAD_API_KEY), then the file that "roadctl login" writes; "roadctl config print" shows which.
+ROADSTEAD_API_KEY; ROADSTEAD_CONFIG names another settings file), then the file that "roadctl login"
+writes; "roadctl config print" shows which. A server whose certificate this machine does not trust:
+name the certificate, or that of who signed it, in SSL_CERT_FILE.
 
 The result goes to standard output, progress to standard error.
 
@@ -46,7 +48,7 @@ deadline, 5 wrong bytes, 6 conflict, 7 local files, 8 no room, 130 interrupted.`
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
-		Use: "roadctl", Short: "Store, share and download files through a fair queue", Long: longHelp,
+		Use: "roadctl", Short: "Store, share and download files through a fair queue", Long: longHelp, Version: programVersion(),
 		SilenceUsage: true, SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.changed = func(name string) bool { return cmd.Flags().Changed(name) }
@@ -69,6 +71,9 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(loginCommand(a), whoamiCommand(a), uploadCommand(a), downloadCommand(a), lsCommand(a), rmCommand(a),
 		linkCommand(a), repoCommand(a), keyCommand(a), accountCommand(a), tenantCommand(a), queueCommand(a), settingsCommand(a),
 		configCommand(a), manCommand(), versionCommand(a))
+	root.InitDefaultCompletionCmd()
+	forms(root)
+	completions(root)
 	return root
 }
 
@@ -76,27 +81,48 @@ func newRoot(a *app) *cobra.Command {
 func run(ctx context.Context, args []string, a *app) int {
 	root := newRoot(a)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err != nil && !a.running {
 		err = &usageError{err}
 	}
 	if err != nil && ctx.Err() != nil {
 		err = interrupted(err)
 	}
-	a.explain(err)
+	a.explain(err, cmd.CommandPath()+" --help")
 	return exitCode(err)
 }
 
 // group is a command that only holds others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return cmd.Help()
-		}
-		return usagef("unknown command %q for %q", args[0], cmd.CommandPath())
-	}}
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs, RunE: onlyHolds}
 	cmd.AddCommand(commands...)
 	return cmd
+}
+
+// onlyHolds is what a command does that only holds others.
+func onlyHolds(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return cmd.Help()
+	}
+	return usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+}
+
+// forms answers a wrong number of arguments with the right form.
+func forms(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if check(cmd, args) != nil {
+				return usagef("the form is: %s", cmd.UseLine())
+			}
+			return nil
+		}
+	}
+	if !cmd.Runnable() && cmd.HasParent() { // that of cobra for completions, which would take any word for a call for help
+		cmd.Args, cmd.RunE = cobra.ArbitraryArgs, onlyHolds
+	}
+	for _, sub := range cmd.Commands() {
+		forms(sub)
+	}
 }
 
 // client makes the SDK's client for the server in the settings.
@@ -109,7 +135,7 @@ func (a *app) client() (*sdk.Client, error) {
 }
 
 func (a *app) clientFor(url, key string) (*sdk.Client, error) {
-	c, err := sdk.New(sdk.Config{URL: url, Key: key, HTTP: a.http, UserAgent: "roadctl/" + version()})
+	c, err := sdk.New(sdk.Config{URL: url, Key: key, HTTP: a.http, UserAgent: "roadctl/" + programVersion()})
 	if err != nil {
 		return nil, usagef("%v", err)
 	}

@@ -155,7 +155,18 @@ func setSetting(record *api.DownloadSettings, key, value string) error {
 }
 
 func malformed(key, value string) error {
-	return usagef("%s: %q is not of the allowed form; see \"roadctl settings --help\"", key, value)
+	form := "a whole number"
+	switch key {
+	case "preempt":
+		form = "true or false"
+	case "weights":
+		form = "four whole numbers for interactive, release, bulk and background, such as 8,4,2,1"
+	case "windows":
+		form = `JSON such as {"bulk":{"zone":"Europe/Berlin","open":[{"from":"22:00","to":"06:00"}]}}`
+	case "sessionMinBytes", "minRate":
+		form = "a whole number of bytes, without a unit"
+	}
+	return usagef("%s: must be %s, is %q", key, form, value)
 }
 
 // settingValue is the JSON of a value as people write it.

@@ -121,6 +121,9 @@ func (a *app) upload(ctx context.Context, todo []sdk.Upload) error {
 }
 
 func (a *app) showStored(stored []sdk.Stored) error {
+	if len(stored) == 0 && a.flags.output == "table" {
+		return nil
+	}
 	return show(a, stored, []string{"PATH", "SIZE", "DIGEST", "STATE"}, func(s sdk.Stored) []string {
 		state := "stored"
 		if s.Unchanged {
