@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -38,7 +39,7 @@ func hidden(terminal *os.File) (bool, error) {
 	return err == nil && state.Lflag&unix.ECHO == 0, err
 }
 
-// whenWritten calls once something was written.
+// whenWritten calls at each write.
 type whenWritten func()
 
 func (f whenWritten) Write(p []byte) (int, error) { f(); return len(p), nil }
@@ -48,14 +49,14 @@ func TestInterruptedAtTheKey(t *testing.T) {
 	person, program := openTerminal(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	errs := &strings.Builder{}
-	a := &app{in: program, inTTY: true, out: errs, err: whenWritten(func() {
+	a := &app{in: program, inTTY: true, out: errs, err: whenWritten(sync.OnceFunc(func() {
 		go func() {
 			for hides, err := hidden(program); !hides && err == nil; hides, err = hidden(program) {
 				runtime.Gosched() // until the question is put
 			}
 			cancel(errInterrupted)
 		}()
-	}), env: func(string) string { return "" }}
+	})), env: func(string) string { return "" }}
 	if code := run(ctx, []string{"login", "http://127.0.0.1:9"}, a); code != exitInterrupt {
 		t.Errorf("code %d", code)
 	}
@@ -74,11 +75,11 @@ func TestInterruptedAtTheKey(t *testing.T) {
 
 func TestKeyIsTypedHidden(t *testing.T) {
 	person, program := openTerminal(t)
-	a := &app{in: program, inTTY: true, err: whenWritten(func() {
+	a := &app{in: program, inTTY: true, err: whenWritten(sync.OnceFunc(func() {
 		if _, err := person.WriteString("rsk_typed\n"); err != nil {
 			t.Error(err)
 		}
-	})}
+	}))}
 	if key, err := a.askKey(t.Context()); key != "rsk_typed" || err != nil {
 		t.Errorf("%q %v", key, err)
 	}
