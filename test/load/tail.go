@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -31,8 +32,7 @@ func heavyTail(n int, mean int64) []int64 {
 		place[i] = i
 	}
 	slices.SortFunc(place, func(a, b int) int { // as the reversed bits of the number: far from its neighbours
-		x, y := bits.Reverse32(uint32(a+1)), bits.Reverse32(uint32(b+1))
-		return map[bool]int{true: -1, false: 1}[x < y]
+		return cmp.Compare(bits.Reverse32(uint32(a+1)), bits.Reverse32(uint32(b+1)))
 	})
 	sizes := make([]int64, n/2)
 	for rank, i := range place {
