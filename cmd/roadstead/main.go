@@ -50,6 +50,12 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fault.Invalid("arguments", "%v", err) })
 	root.AddCommand(serveCommand(), configCommand(), openapiCommand(), versionCommand(), simulateCommand(), demoCommand())
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if !cmd.Runnable() { // it only holds others
+			cmd.Args, cmd.RunE = noArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
 	return root
 }
 

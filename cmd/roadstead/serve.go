@@ -20,7 +20,7 @@ func serveCommand() *cobra.Command {
 		Short: "Run the server",
 		Long: `Run the server. Each setting comes from its flag, its environment variable, the file given with --config, or its
 default, in this order; "roadstead config print" shows them all. TERM or Ctrl-C drains: waiting clients are told to come
-back, running downloads may finish within the drain limit. HUP reads the TLS certificate anew.`,
+back, answers that are on their way may finish within the drain limit. HUP reads the TLS certificate anew.`,
 		Example: `  roadstead serve --data ./data
   roadstead serve --data /var/lib/roadstead --listen 0.0.0.0:8443 --tls-cert-file cert.pem --tls-key-file key.pem --bandwidth 40MB`,
 		Args: noArgs,

@@ -49,6 +49,11 @@ The queue is the server's own. The same options and seed give the same result, d
 				opts.faults.seed = cfg.Seed
 				return simulateFaults(cmd.Context(), opts.faults, cmd.OutOrStdout())
 			}
+			for _, flag := range []string{"seeds", "hours", "workers"} {
+				if cmd.Flags().Changed(flag) {
+					return fault.Invalid("--"+flag, "goes with --faults only")
+				}
+			}
 			if err := readFleet(opts.file, cmd.Flags()); err != nil {
 				return err
 			}

@@ -52,6 +52,7 @@ func TestSimulateNamesTheFlag(t *testing.T) {
 		{[]string{"--stall", "0.6", "--vanish", "0.6"}, []string{"--stall"}},
 		{[]string{"--output", "xml"}, []string{"--output", "table or json"}},
 		{[]string{"--gate", "--replay", "0"}, []string{"--replay"}},
+		{[]string{"--seeds", "1-5"}, []string{"--seeds", "--faults"}},
 		{[]string{"--speed", "9"}, []string{"--speed"}},
 		{[]string{"fleet.json"}, []string{"fleet.json"}},
 		{[]string{"--file", "/does/not/exist"}, []string{"--file", "/does/not/exist"}},

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -243,7 +244,10 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// busyAddress names the setting when the address can't be had.
+// busyAddress names the setting when the address can't be had. Only one that is taken may be had later.
 func busyAddress(err error, listen string) error {
-	return fault.Wrap(fault.Conflict, err, "cannot listen on %s (%s): %v", listen, envOf("listen"), err)
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		return fault.Invalid(envOf("listen"), "must be an address of this machine with a port that may be used: %v", err)
+	}
+	return fault.Wrap(fault.Conflict, err, "cannot listen on %s (%s)", listen, envOf("listen"))
 }

@@ -85,7 +85,11 @@ func TestBusyAddressNamesTheSetting(t *testing.T) {
 	defer func() { _ = a.Close() }()
 	cfg := testConfig(t)
 	cfg.Listen = a.Addr()
-	if _, err := Open(t.Context(), cfg, Options{}); err == nil || !strings.Contains(err.Error(), "ROADSTEAD_LISTEN") {
+	if _, err := Open(t.Context(), cfg, Options{}); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "ROADSTEAD_LISTEN") {
+		t.Errorf("got %v", err)
+	}
+	cfg.Listen = "127.0.0.1:99999" // nobody else has it, and it never comes free
+	if _, err := Open(t.Context(), cfg, Options{}); !fault.Is(err, fault.InvalidInput) || !strings.Contains(err.Error(), "ROADSTEAD_LISTEN") {
 		t.Errorf("got %v", err)
 	}
 }

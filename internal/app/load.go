@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -49,7 +50,21 @@ func Load(in Inputs) (Config, []Sourced, error) {
 		}
 		sources = append(sources, Sourced{Setting: s, Value: s.get(&c), Source: source})
 	}
-	return c, sources, c.Validate()
+	return c, sources, asGiven(c.Validate(), sources)
+}
+
+// asGiven names the setting at fault as it was given: who gave a flag looks for a flag.
+func asGiven(err error, sources []Sourced) error {
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || len(f.Details) == 0 {
+		return err
+	}
+	for _, s := range sources {
+		if flag, ok := strings.CutPrefix(s.Source, "flag "); ok && s.Env() == f.Details[0].Field {
+			return fault.Invalid(flag, "%s", f.Details[0].Problem)
+		}
+	}
+	return err
 }
 
 func (s Setting) find(in Inputs, fromFile map[string]string) (name, value, source string) {

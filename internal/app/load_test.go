@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/roadstead/roadstead/internal/fault"
 )
 
 func lookup(env map[string]string) func(string) (string, bool) {
@@ -81,6 +83,13 @@ func TestOutOfRangeNamesVariableAndRange(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+func TestWhatDoesNotFitIsNamedAsGiven(t *testing.T) {
+	_, _, err := Load(Inputs{Flags: map[string]string{"download-reserve": "40"}, Lookup: lookup(nil)})
+	if f := fault.From(err); f.Message != "--download-reserve: must be lower than the 16 seats (ROADSTEAD_MAX_DOWNLOAD_SESSIONS), is 40" {
+		t.Errorf("got %v", err)
 	}
 }
 
