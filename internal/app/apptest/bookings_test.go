@@ -70,6 +70,9 @@ func TestBookings(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.Status, a.Body)
 		}
 	}
+	if _, a := book(t, s, s.Key, "b5", api.NewBooking{Repository: "demo", Path: "big", Class: "urgent"}); s.Problem(a).Details[0].Field != "class" {
+		t.Errorf("unknown class: %s", a.Body)
+	}
 	_, other := s.ServiceAccount("other", "demo", "read")
 	for _, method := range []string{"GET", "DELETE"} {
 		if a := s.JSON(other, method, "/api/v1/downloads/second", nil, nil); a.Status != 404 {

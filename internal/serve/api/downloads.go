@@ -12,6 +12,7 @@ import (
 
 	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/artifacts"
+	"github.com/roadstead/roadstead/internal/class"
 	"github.com/roadstead/roadstead/internal/downloads"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
@@ -99,6 +100,11 @@ func (o *operations) book(ctx context.Context, in *bookingPost) (api.Booking, bo
 	caller, ask := request.From(ctx).Caller, in.Body
 	if (ask.Path == "") == (ask.Digest == "") {
 		return api.Booking{}, false, fault.Invalid("path", "give either path or digest")
+	}
+	if ask.Class != "" { // refused here, where it is a field of the body and not a header
+		if _, err := class.Parse("class", ask.Class); err != nil {
+			return api.Booking{}, false, err
+		}
 	}
 	asked, err := json.Marshal(inUTC(ask))
 	if err != nil {
