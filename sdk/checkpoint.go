@@ -69,10 +69,14 @@ func (cp checkpoint) save(file string) error {
 	return writeAtomic(checkpointFile(file), append(raw, '\n'))
 }
 
-// writeAtomic replaces a file by rename, readable by its owner alone: a ticket is a place in the queue, a config
-// holds a key.
+// writeAtomic replaces a file by rename, readable by its owner alone: a ticket is a place in the queue. What a killed
+// process left half written has the same name each time, so that the next write takes it away.
 func writeAtomic(name string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*") // mode 0600
+	half := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".new")
+	if err := removeIfThere(half); err != nil {
+		return err
+	}
+	tmp, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -129,3 +129,18 @@ func TestTwoDownloadsToOneFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A process killed while it wrote its checkpoint leaves half a file; the next one takes it away.
+func TestHalfACheckpointIsTakenAway(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(filepath.Join(filepath.Dir(file), ".f.part.json.new"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := newCheckpoint("http://s/f").save(file); err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(left) != 1 || left[0].Name() != "f.part.json" {
+		t.Errorf("%v %v", left, err)
+	}
+}
