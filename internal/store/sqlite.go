@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
 	"modernc.org/sqlite"
@@ -17,8 +18,16 @@ import (
 const sqliteReaders = 8
 
 // OpenSQLite opens or makes the database file and brings its tables up to date. Commits are flushed to the disk before
-// they are acknowledged.
+// they are acknowledged. Only the owner can read a new file, whatever its directory allows: it holds the key that signs
+// tickets. SQLite gives the log beside it the same mode.
 func OpenSQLite(ctx context.Context, file string) (*Store, error) {
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening database %s: %w", file, err)
+	}
 	write, err := sql.Open("sqlite", sqliteDSN(file, "_txlock=immediate"))
 	if err != nil {
 		return nil, fmt.Errorf("opening database %s: %w", file, err)

@@ -53,6 +53,23 @@ func openBoth(t *testing.T, open func() (*store.Store, error)) (a, b *store.Stor
 	return got[0], got[1]
 }
 
+func TestSQLiteIsTheOwnersOnly(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.OpenSQLite(t.Context(), filepath.Join(dir, "x.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for _, name := range []string{"x.db", "x.db-wal", "x.db-shm"} {
+		if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, st, err)
+		}
+	}
+}
+
 func TestNewIDsSort(t *testing.T) {
 	last := ""
 	for range 1000 {

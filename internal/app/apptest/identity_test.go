@@ -24,9 +24,16 @@ func TestKeysEnd(t *testing.T) {
 	if a := s.JSON(key, "POST", "/api/v1/keys", api.NewKey{Name: "own"}, nil); a.Status != 403 {
 		t.Errorf("a service account made a key: %d", a.Status)
 	}
-	past := time.Now().Add(-time.Hour)
-	if a := s.JSON(s.Key, "POST", "/api/v1/keys", api.NewKey{Name: "old", ExpiresAt: &past}, nil); a.Status != 400 || s.Problem(a).Details[0].Field != "expiresAt" {
-		t.Errorf("a key that ended before it began: %d %s", a.Status, a.Body)
+	s.Repository("demo")
+	s.Put("demo", "a", nil)
+	for _, past := range []time.Time{time.Now().Add(-time.Hour), {}} { // a zero time that is sent does not mean never
+		key := s.JSON(s.Key, "POST", "/api/v1/keys", api.NewKey{Name: "old", ExpiresAt: &past}, nil)
+		link := s.JSON(s.Key, "POST", "/api/v1/repositories/demo/links", api.NewLink{Path: "a", ExpiresAt: &past}, nil)
+		for _, a := range []apptest.Answer{key, link} {
+			if a.Status != 400 || s.Problem(a).Details[0].Field != "expiresAt" {
+				t.Errorf("ended at %v, before it began: %d %s", past, a.Status, a.Body)
+			}
+		}
 	}
 	if a := s.JSON(s.Key, "DELETE", "/api/v1/keys/"+keys.Items[0].ID, nil, nil); a.Status != 204 {
 		t.Errorf("revoke: %d %s", a.Status, a.Body)

@@ -58,9 +58,14 @@ func orNil(t time.Time) *time.Time {
 	return &t
 }
 
+// orZero is how an absent time goes further down. A zero time that was given is no absent one: it is long past, and
+// refused where that is wrong, instead of meaning never.
 func orZero(t *time.Time) time.Time {
-	if t == nil {
+	switch {
+	case t == nil:
 		return time.Time{}
+	case t.IsZero():
+		return time.Unix(0, 0)
 	}
 	return *t
 }
