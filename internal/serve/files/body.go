@@ -22,23 +22,24 @@ type patientBody struct {
 	control *http.ResponseController
 	want    int64 // Content-Length, -1 when not known
 	got     int64
-	err     error // what reading the body failed with
+	stall   time.Duration // the longest pause
+	err     error         // what reading the body failed with
 }
 
 func newPatientBody(w http.ResponseWriter, src io.Reader, want int64) *patientBody {
-	return &patientBody{src: src, control: http.NewResponseController(w), want: want}
+	return &patientBody{src: src, control: http.NewResponseController(w), want: want, stall: stallLimit}
 }
 
 func (b *patientBody) Read(p []byte) (int, error) {
-	_ = b.control.SetReadDeadline(time.Now().Add(stallLimit)) // a writer without deadlines (tests) has none to miss
+	_ = b.control.SetReadDeadline(time.Now().Add(b.stall)) // a writer without deadlines (tests) has none to miss
 	n, err := b.src.Read(p)
 	b.got += int64(n)
-	if err != nil {
+	switch {
+	case err == io.EOF:
 		// Without this a deadline that passes while the answer is made would look like a client that left.
 		_ = b.control.SetReadDeadline(time.Time{})
-		if err != io.EOF {
-			b.err = err
-		}
+	case err != nil:
+		b.err = err // the deadline stays: before it answers, net/http waits for what is left of a short body
 	}
 	return n, err
 }

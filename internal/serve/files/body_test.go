@@ -3,10 +3,13 @@ package files
 import (
 	"errors"
 	"io"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roadstead/roadstead/internal/fault"
 )
@@ -51,5 +54,28 @@ func TestBlameTellsTheClientFromTheDisk(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// An upload that stalls a few bytes before its end is answered: it does not hold its connection.
+func TestStalledUploadIsAnswered(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b := newPatientBody(w, r.Body, r.ContentLength)
+		b.stall = 20 * time.Millisecond
+		_, _ = io.Copy(io.Discard, b)
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(conn, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nab"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 400") {
+		t.Errorf("got %q, %v", answer, err)
 	}
 }
