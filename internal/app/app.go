@@ -201,6 +201,23 @@ func (a *App) serve() error {
 	return a.server.Serve(a.listener)
 }
 
+// quiet returns when nothing is being sent and nobody is between two ranges of a download, or with the context's error.
+func (a *App) quiet(ctx context.Context) error {
+	for {
+		if err := a.flights.wait(ctx); err != nil {
+			return err
+		}
+		if a.downloads.Sending() == 0 {
+			return nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // drain lets running answers finish. New requests are still answered meanwhile, so that waiting clients that ask again
 // hear "come back later" instead of a closed door.
 func (a *App) drain() {
@@ -210,7 +227,7 @@ func (a *App) drain() {
 	a.downloads.Drain()
 	limit, cancel := context.WithTimeout(context.Background(), a.cfg.Drain)
 	defer cancel()
-	if err := a.flights.wait(limit); err != nil {
+	if err := a.quiet(limit); err != nil {
 		a.options.Log.Warn("the drain limit passed; running answers are cut")
 	}
 	// What came between the wait and here has a second; the connections of the rest are closed.

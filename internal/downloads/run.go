@@ -142,3 +142,13 @@ func (s *Service) compare(q *api.Queue) {
 
 // giniAdvice is from where on the strategy smallest-first is worth saying.
 const giniAdvice = 0.4
+
+// betweenRanges is how long a client may take from one range to the next and still count as being sent to.
+const betweenRanges = 2 * time.Second
+
+// Sending counts the downloads under way, those between two ranges included: a stopping server waits for them (D-7.4).
+func (s *Service) Sending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.machine.Sending(s.clock.Now(), betweenRanges)
+}

@@ -2,6 +2,7 @@ package apptest_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -131,4 +132,23 @@ func TestRestart(t *testing.T) {
 	if a := s.Do("GET", "/files/demo/f", nil); a.Status != 200 || string(a.Body) != "kept" || s.Key != key {
 		t.Errorf("got %d %q", a.Status, a.Body)
 	}
+}
+
+// A stopping server lets a download by ranges come to its end: between two ranges it is not over (D-7.4).
+func TestDrainWaitsForTheNextRange(t *testing.T) {
+	s := apptest.Start(t, oneSeat)
+	s.Repository("demo")
+	body := content(fourMegabytes)
+	s.Put("demo", "big", body)
+	const piece = fourMegabytes / 4
+	for from := 0; from < fourMegabytes; from += piece {
+		a := s.Do("GET", "/files/demo/big", nil, api.HeaderDownloadID, "ranges", "Range", fmt.Sprintf("bytes=%d-%d", from, from+piece-1))
+		if a.Status != 206 || !bytes.Equal(a.Body, body[from:from+piece]) {
+			t.Fatalf("range from %d: %d %s", from, a.Status, a.Header)
+		}
+		if from == 0 {
+			s.BeginStop()
+		}
+	}
+	s.Stop()
 }

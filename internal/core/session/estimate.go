@@ -49,6 +49,19 @@ func (m *Machine) Drained(now clock.Mono) (at clock.Mono, known bool) {
 	return max(now, m.plan.drained), m.plan.known
 }
 
+// Sending counts the sessions that are being sent to: a response is open, or bytes went within the time given, as
+// between two ranges of a client.
+func (m *Machine) Sending(now clock.Mono, within time.Duration) (n int) {
+	for _, served := range [][]uint32{m.running, m.asides} {
+		for _, h := range served {
+			if r := m.records.at(h); r.running > 0 || now.Sub(m.seats[r.seat-1].lastByte) < within {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // look makes the estimate of a waiting session.
 func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 	e := Estimate{Class: r.class, Arrival: r.arrival()}

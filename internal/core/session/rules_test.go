@@ -217,3 +217,25 @@ func TestResumedAfterACutCompletes(t *testing.T) {
 	r.want("it had begun just before the crash", r.send(resume), Serve)
 	r.want("through", r.send(last), Finished)
 }
+
+// Whose share is full only by the seat that comes free is judged by what it holds then: with one seat, a principal's
+// next release goes before another's background (D-4.4).
+func TestShareIsJudgedWhenTheSeatIsFree(t *testing.T) {
+	p := Default(1)
+	p.LinkRate = 20 * mega
+	r := newRig(t, p)
+	r.want("first", r.ask(1, 1, class.Release), Serve)
+	r.want("its next", r.ask(2, 1, class.Release), Wait)
+	r.want("another's", r.ask(3, 2, class.Background), Wait)
+	r.pass(2 * TickEvery)
+	for _, n := range []uint64{2, 3} {
+		r.send(Event{Kind: Hold, Key: key(n)})
+	}
+	r.send(Event{Kind: Progress, Key: key(1), Bytes: 99 * mega})
+	r.pass(2 * TickEvery)
+	r.send(Event{Kind: Progress, Key: key(1), Bytes: mega})
+	r.want("through", r.send(Event{Kind: Finish, Key: key(1), To: 100 * mega}), Finished)
+	if !r.m.Active(key(2)) {
+		t.Error("the background download of the other went first")
+	}
+}

@@ -105,11 +105,10 @@ func (m *Machine) exhume() bool {
 	return false
 }
 
-// vacated lets the next ones have a seat that came free: those marked already, or the first of the order now.
+// vacated lets the next ones have a seat that came free. Who they are is found anew: whose seat it was may be under its
+// share only now.
 func (m *Machine) vacated(now clock.Mono) {
-	if !slices.ContainsFunc(m.offers, func(h uint32) bool { return m.records.at(h).has(marked) }) {
-		m.offer(now, false)
-	}
+	m.offer(now, false)
 	m.callHeld(now)
 }
 
