@@ -48,9 +48,10 @@ func (f whenWritten) Write(p []byte) (int, error) { f(); return len(p), nil }
 func TestInterruptedAtTheKey(t *testing.T) {
 	person, program := openTerminal(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
-	errs := &strings.Builder{}
+	errs, watched := &strings.Builder{}, make(chan struct{})
 	a := &app{in: program, inTTY: true, out: errs, err: whenWritten(sync.OnceFunc(func() {
 		go func() {
+			defer close(watched)
 			for hides, err := hidden(program); !hides && err == nil; hides, err = hidden(program) {
 				runtime.Gosched() // until the question is put
 			}
@@ -60,6 +61,7 @@ func TestInterruptedAtTheKey(t *testing.T) {
 	if code := run(ctx, []string{"login", "http://127.0.0.1:9"}, a); code != exitInterrupt {
 		t.Errorf("code %d", code)
 	}
+	<-watched
 	if hides, err := hidden(program); hides || err != nil {
 		t.Errorf("the terminal still hides what is typed: %v", err)
 	}

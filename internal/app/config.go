@@ -51,7 +51,7 @@ func Default() Config {
 		Data: "data", Listen: "127.0.0.1:8080", DiskReserve: 1 << 30, Drain: 30 * time.Second, LogLevel: "info",
 		MaxDownloads: 16, SessionMinBytes: 16 << 20, Hold: 20 * time.Second, TransferQueueLimit: 64, DownloadQueueLimit: 65536,
 		ClassWeights: [class.Count]uint32{8, 4, 2, 1}, Reserve: -1, Idle: 30 * time.Second, RangesPerSession: 4,
-		Strategy: api.StrategyOrdered, Aging: time.Hour, Preempt: true, Journal: true,
+		Strategy: api.StrategyOrdered, Aging: time.Hour, Preempt: true, Journal: true, MinRate: usualMinRate,
 	}
 }
 
@@ -69,6 +69,17 @@ func (c Config) Share() int {
 		return min(4, c.Seats())
 	}
 	return c.MaxDownloadsPerPrincipal
+}
+
+// usualMinRate keeps a byte now and then from holding a seat while others wait; no line of today is slower.
+const usualMinRate = 16 << 10
+
+// SeatMinRate is the minimum rate after defaults: on a thin link the usual one is at most a quarter of a seat's part.
+func (c Config) SeatMinRate() int64 {
+	if c.MinRate == usualMinRate && c.Bandwidth > 0 {
+		return min(c.MinRate, c.Bandwidth/int64(4*c.Seats()))
+	}
+	return c.MinRate
 }
 
 // SeatReserve is the reserve after defaults (D-4.2).
@@ -94,7 +105,7 @@ func (c Config) Validate() error {
 	if c.BandwidthPerPrincipal > 0 && c.Bandwidth > 0 && c.BandwidthPerPrincipal > c.Bandwidth {
 		return fault.Invalid(envOf("bandwidthPerPrincipal"), "must not exceed %s (%d), is %d", envOf("bandwidth"), c.Bandwidth, c.BandwidthPerPrincipal)
 	}
-	if c.Bandwidth > 0 && c.MinRate > c.Bandwidth {
+	if c.Bandwidth > 0 && c.SeatMinRate() > c.Bandwidth {
 		return fault.Invalid(envOf("downloadMinRate"), "must not exceed %s (%d), is %d", envOf("bandwidth"), c.Bandwidth, c.MinRate)
 	}
 	for key, rate := range map[string]int64{"bandwidth": c.Bandwidth, "bandwidthPerPrincipal": c.BandwidthPerPrincipal} {

@@ -62,7 +62,7 @@ func (c Config) downloads() downloads.Config {
 	d.Policy.MaxPerPrincipal = min(d.Policy.MaxPerPrincipal, c.DownloadQueueLimit)
 	d.Policy.RangesPerSession, d.Policy.Idle, d.Policy.LinkRate = c.RangesPerSession, c.Idle, c.Bandwidth
 	d.Policy.Aging, d.Policy.Preempt, d.Policy.PollBudget = c.Aging, c.Preempt, c.PollBudget
-	d.Policy.MinRate = c.MinRate
+	d.Policy.MinRate = c.SeatMinRate()
 	d.Shared = c.Strategy == api.StrategyShared
 	if c.Strategy == api.StrategySmallestFirst {
 		d.Policy.Strategy = session.SmallestFirst

@@ -21,19 +21,20 @@ const (
 // pace is how fast a reader took what it was offered, since it was last judged.
 type pace struct {
 	seen  clock.Mono    // until here own counts
-	own   time.Duration // with a response open, less what the governor held it back
+	own   time.Duration // from one piece to the next, ranges or not, less what the governor held it back
 	bytes int64
 }
 
 // measure counts what a seated reader took, and moves it aside when that is under the minimum rate while somebody
-// waits for the seat. It is in bytes per second of the reader's own time, whatever the size of its ranges.
+// waits for the seat. It is in bytes per second of the reader's own time, whatever the size of its ranges: who asks for
+// a byte now and then would otherwise hold a seat for ever.
 func (m *Machine) measure(now clock.Mono, h uint32, r *record, e Event) {
 	p := &m.seats[r.seat-1].pace
-	if m.policy.MinRate == 0 || r.running == 0 || r.has(yielding) {
+	if m.policy.MinRate == 0 || r.has(yielding) {
 		*p = pace{seen: now}
 		return
 	}
-	p.own += min(now.Sub(p.seen), paceGap) - e.Paced/time.Duration(r.running)
+	p.own += min(now.Sub(p.seen), paceGap) - e.Paced/time.Duration(max(r.running, 1))
 	p.bytes += e.Bytes
 	p.seen = now
 	if p.own < paceOver {

@@ -49,8 +49,8 @@ func contested(t *testing.T) *rig {
 	return r
 }
 
-// A reader is judged by its own time: neither the governor's nor the time between its ranges counts, and parallel
-// ranges count once.
+// A reader is judged by its own time: the governor's does not count, parallel ranges count once, and the time between
+// two ranges counts up to six seconds, or a byte now and then would hold a seat.
 func TestMinimumRateCountsTheReadersTime(t *testing.T) {
 	r := contested(t)
 	if r.read(1, time.Minute, TickEvery) {
@@ -68,8 +68,25 @@ func TestMinimumRateCountsTheReadersTime(t *testing.T) {
 	r.send(Event{Kind: Finish, Key: key(1)})
 	r.pass(20 * time.Second)
 	r.want("its next range", r.ask(1, 1, class.Bulk), Serve)
-	if r.read(1, 4*time.Second, 0) || !r.read(1, 2*time.Second, 0) {
-		t.Error("the time between two ranges counts")
+	if !r.read(1, TickEvery, 0) {
+		t.Error("not moved aside after fifteen seconds and a pause")
+	}
+
+	r = contested(t)
+	r.send(Event{Kind: Finish, Key: key(1), To: 1})
+	moved := 0
+	for range 10 { // the same byte every three seconds
+		r.pass(3 * time.Second)
+		r.send(Event{Kind: Request, Key: key(1), Size: 100 * mega, To: 1})
+		for _, e := range r.m.Apply(r.now, Event{Kind: Progress, Key: key(1), Bytes: 1}) {
+			if e.Kind == MovedAside {
+				moved++
+			}
+		}
+		r.send(Event{Kind: Finish, Key: key(1), To: 1})
+	}
+	if moved != 1 {
+		t.Errorf("a byte every three seconds holds its seat (moved aside %d times)", moved)
 	}
 
 	r = contested(t)

@@ -73,9 +73,6 @@ func (m *Machine) serve(now clock.Mono, r *record, e Event) {
 	}
 	s := &m.seats[r.seat-1]
 	s.ask(e.From, r.size, e.Tail)
-	if r.running == 0 {
-		s.pace.seen = now // what went by without a response is nobody's pace
-	}
 	r.running++
 	m.responses++
 	m.emit(Serve, r)
