@@ -80,6 +80,10 @@ func (b *book) refused(now clock.Mono, r *record, e *session.Effect) {
 	if e.RetryAfter <= 0 {
 		b.fail(r.key, "a refusal without a time to come back")
 	}
+	b.exhumed = b.exhumed || e.Bound == "sessions"
+	if b.w.stats.Refused%16 != 1 {
+		return // what follows looks at every record
+	}
 	if e.Bound == "principal" {
 		n := 0
 		for _, o := range b.records {
@@ -92,7 +96,6 @@ func (b *book) refused(now clock.Mono, r *record, e *session.Effect) {
 		}
 		return
 	}
-	b.exhumed = true
 	if n := b.w.machine.Counts().Sessions; n < p.MaxSessions {
 		b.fail(r.key, "a session is refused with %d of %d there (D-7.1)", n, p.MaxSessions)
 	}

@@ -235,6 +235,9 @@ func (w *world) stop() {
 	}
 	w.noteAll("no more trouble", 0, 0)
 	for _, c := range w.clients {
+		if c.ghost && c.stage == away && len(c.open) == 0 {
+			c.stage = idle // what is left of a crowd loses heart: a small bound would take days to let it through
+		}
 		if c.stage == idle {
 			c.turn++
 		}
