@@ -30,7 +30,7 @@ type planned struct {
 }
 
 // planWork bounds a plan: places times seats.
-const planWork = 6144
+const planWork = 3072
 
 // fill puts the sessions that have a seat into s.
 func (m *Machine) fill(s *forecast.Seats) {

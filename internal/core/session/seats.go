@@ -27,7 +27,9 @@ func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 	s := &m.seats[r.seat-1]
 	s.sent, s.goal, s.lastByte, s.since, s.inside = 0, r.left, now, now, m.windows[r.class].open()
 	s.pace = pace{seen: now}
-	delete(m.debts, h)
+	if len(m.debts) > 0 {
+		delete(m.debts, h)
+	}
 	m.running = append(m.running, h)
 	m.note(h, r)
 }
@@ -76,7 +78,9 @@ func (m *Machine) bury(now clock.Mono, h uint32, r *record) {
 	m.unchair(r)
 	m.principals.all[r.principal].records--
 	r.state, r.flags, r.promise = gone, r.flags&(identified|linked), promise{}
-	delete(m.debts, h)
+	if len(m.debts) > 0 {
+		delete(m.debts, h)
+	}
 	r.deadline = now.Add(KeepGone)
 	m.arm(now, h, r)
 	m.graves = append(m.graves, grave{h, r.deadline})
