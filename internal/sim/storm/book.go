@@ -135,6 +135,7 @@ func (b *book) leave(r *record) {
 	case active:
 		b.active = out(b.active)
 		b.seats[r.class]--
+		b.turns.stood(b, r)
 		b.holds[r.principal]--
 	case aside:
 		b.asides[r.class]--

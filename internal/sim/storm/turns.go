@@ -70,9 +70,7 @@ func (t *turns) left(b *book, r *record) {
 		return
 	}
 	if b.lines[r.class] == 0 {
-		for j := range t.classes {
-			t.classes[r.class][j], t.classes[j][r.class] = 0, 0
-		}
+		t.anew(int(r.class))
 	}
 	for _, o := range b.waiting {
 		if o.class == r.class && o.principal == r.principal {
@@ -93,12 +91,29 @@ func (t *turns) forget(c, p int) {
 // shut begins the counts of classes anew that could not have this seat: they come back without arrears.
 func (t *turns) shut(b *book) {
 	for j := range t.classes {
-		if t.contends(b, class.Class(j)) {
-			continue
+		if !t.contends(b, class.Class(j)) {
+			t.anew(j)
 		}
-		for i := range t.classes {
-			t.classes[i][j], t.classes[j][i] = 0, 0
+	}
+}
+
+// stood is told of a seat that comes free: who was called to it was called while its principal had its share, so those
+// of the principal were passed over, and a class that has no others with them (D-4.4).
+func (t *turns) stood(b *book, r *record) {
+	if b.w.sc.weather != shares || b.under(r.principal) {
+		return
+	}
+	for _, o := range b.waiting {
+		if o.principal == r.principal {
+			t.anew(int(o.class))
 		}
+	}
+}
+
+// anew begins the counts of a class anew.
+func (t *turns) anew(c int) {
+	for i := range t.classes {
+		t.classes[i][c], t.classes[c][i] = 0, 0
 	}
 }
 
