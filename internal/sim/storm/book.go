@@ -40,6 +40,7 @@ type record struct {
 	holders  []*client
 	heldAt   clock.Mono // since when a request of it is held without a break
 	tail     bool       // asked for nothing but the tail
+	skipped  bool       // its principal had its share when the next seat was offered
 	slow     bool       // one who read it was
 	flagged  bool       // the machine wants its seat back
 	owes     bool       // yielded and did not start since

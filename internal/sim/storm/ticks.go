@@ -89,7 +89,9 @@ func (b *book) vacancies(now clock.Mono) {
 // principal of its class goes once; meanwhile class j goes w_j times for each w_c of its own. That makes
 // (own+1) * P * sum(w)/w_c. Of those called at once the first to come goes first (D-2.12), so the order may slip by as
 // many as are called; the bound is doubled for it and 8 seats' worth is added. Age moves a session into a lane that has
-// one turn a round for all the aged, oldest first: the same arithmetic with those before it there in place of own.
+// one turn a round for all the aged, oldest first: the same arithmetic with those before it there in place of own. It
+// holds while the principal is under its share, at the offer as well as at the start: one that fills its share with
+// downloads of a higher class leaves nothing for its own lower ones.
 func (b *book) setBound(r *record) {
 	p, sum := &b.w.policy, uint32(0)
 	for _, w := range p.Weights {
@@ -113,7 +115,11 @@ func (b *book) overtakes(now clock.Mono, starts *record) {
 		if !b.admits(r.class) || !b.seatFor(r.class) || !b.under(r.principal) || r.owes || now > r.deadline && len(r.holders) == 0 {
 			continue
 		}
-		r.passed++
+		own := starts.principal == r.principal && starts.class < r.class // a principal's people go before its machines
+		if !own && !r.skipped {
+			r.passed++
+		}
+		r.skipped = false
 	}
 }
 

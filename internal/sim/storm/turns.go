@@ -100,12 +100,13 @@ func (t *turns) shut(b *book) {
 // stood is told of a seat that comes free: who was called to it was called while its principal had its share, so those
 // of the principal were passed over, and a class that has no others with them (D-4.4).
 func (t *turns) stood(b *book, r *record) {
-	if b.w.sc.weather != shares || b.under(r.principal) {
+	if b.under(r.principal) {
 		return
 	}
 	for _, o := range b.waiting {
 		if o.principal == r.principal {
 			t.anew(int(o.class))
+			o.skipped = true
 		}
 	}
 }
