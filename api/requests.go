@@ -20,6 +20,7 @@ type AccountChange struct {
 	ExpectedRevision int64   `json:"expectedRevision" doc:"The revision this change was made from; another one is answered revision_mismatch."`
 	Class            *string `json:"class,omitempty"`
 	Disabled         *bool   `json:"disabled,omitempty"`
+	Role             *string `json:"tenantRole,omitempty" enum:"member,admin" doc:"An admin says what its tenant keeps, such as its secrets."`
 }
 
 // NewKey is the body of POST /api/v1/keys.

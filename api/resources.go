@@ -10,6 +10,7 @@ type Whoami struct {
 	Tenant   string `json:"tenant"`
 	Class    string `json:"class" doc:"The highest class this principal may use."`
 	Operator bool   `json:"operator"`
+	Role     string `json:"tenantRole,omitempty" doc:"admin: says what the tenant keeps, such as its secrets; otherwise absent."`
 	Version  string `json:"version" doc:"The server's version."`
 }
 
@@ -29,6 +30,7 @@ type Account struct {
 	Class     string    `json:"class"`
 	Operator  bool      `json:"operator"`
 	Disabled  bool      `json:"disabled"`
+	Role      string    `json:"tenantRole,omitempty" doc:"admin: says what the tenant keeps, such as its secrets; otherwise absent."`
 	Revision  int64     `json:"revision" doc:"Revision of the policy; a change names the one it replaces."`
 	CreatedAt time.Time `json:"createdAt"`
 }

@@ -202,11 +202,11 @@ type LogLine struct {
 
 // Submitted is the answer of a submit.
 type Submitted struct {
-	Runs    []Run         `json:"runs" nullable:"false" doc:"The Runs that were made; of an array the first hundred."`
-	Array   string        `json:"array,omitempty" doc:"Id of the array, if it is one."`
-	Count   int           `json:"count" doc:"How many Runs were made."`
-	Repeat  bool          `json:"repeat,omitempty" doc:"The Idempotency-Key was seen before; these are the Runs of that time."`
-	DryRun  bool          `json:"dryRun,omitempty"`
+	Runs    []Run     `json:"runs" nullable:"false" doc:"The Runs that were made; of an array the first hundred."`
+	Array   string    `json:"array,omitempty" doc:"Id of the array, if it is one."`
+	Count   int       `json:"count" doc:"How many Runs were made."`
+	Repeat  bool      `json:"repeat,omitempty" doc:"The Idempotency-Key was seen before; these are the Runs of that time."`
+	DryRun  bool      `json:"dryRun,omitempty"`
 	Blocked []Blocker `json:"blockers,omitempty" doc:"Of a dry run: what would keep it from starting now."`
 }
 

@@ -75,13 +75,13 @@ func (s *Store) CreateAccount(ctx context.Context, a identity.Account, e audit.E
 
 func insertAccount(ctx context.Context, tx *sql.Tx, a identity.Account) error {
 	_, err := exec(ctx, tx, `
-		INSERT INTO accounts (id, tenant, kind, name, class, operator, disabled, revision, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		a.ID, a.Tenant, string(a.Kind), a.Name, a.Class.String(), a.Operator, a.Disabled, a.Revision, millis(a.CreatedAt))
+		INSERT INTO accounts (id, tenant, kind, name, class, operator, disabled, tenant_role, revision, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		a.ID, a.Tenant, string(a.Kind), a.Name, a.Class.String(), a.Operator, a.Disabled, string(a.Role), a.Revision, millis(a.CreatedAt))
 	return err
 }
 
-const accountColumns = `a.id, a.tenant, a.kind, a.name, a.class, a.operator, a.disabled, a.revision, a.created_at`
+const accountColumns = `a.id, a.tenant, a.kind, a.name, a.class, a.operator, a.disabled, a.tenant_role, a.revision, a.created_at`
 
 // accountRow holds an account while it is scanned.
 type accountRow struct {
@@ -92,7 +92,7 @@ type accountRow struct {
 
 func (r *accountRow) dest() []any {
 	a := &r.account
-	return []any{&a.ID, &a.Tenant, &r.kind, &a.Name, &r.class, &a.Operator, &a.Disabled, &a.Revision, &r.created}
+	return []any{&a.ID, &a.Tenant, &r.kind, &a.Name, &r.class, &a.Operator, &a.Disabled, &a.Role, &a.Revision, &r.created}
 }
 
 func (r *accountRow) done() (a identity.Account, err error) {
@@ -129,8 +129,8 @@ func (s *Store) ListAccounts(ctx context.Context, tenant, after string, limit in
 func (s *Store) ChangeAccount(ctx context.Context, a identity.Account, expected int64, e audit.Entry) error {
 	return s.update(ctx, "changing account "+a.Name, func(tx *sql.Tx) error {
 		n, err := exec(ctx, tx, `
-			UPDATE accounts SET class = $1, disabled = $2, revision = $3 WHERE id = $4 AND revision = $5`,
-			a.Class.String(), a.Disabled, a.Revision, a.ID, expected)
+			UPDATE accounts SET class = $1, disabled = $2, tenant_role = $3, revision = $4 WHERE id = $5 AND revision = $6`,
+			a.Class.String(), a.Disabled, string(a.Role), a.Revision, a.ID, expected)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,15 +34,25 @@ func (s *Store) migrate(ctx context.Context) error {
 		if _, err := tx.ExecContext(ctx, table); err != nil {
 			return fmt.Errorf("making the table of migrations: %w", err)
 		}
-		var done int64
-		if err := tx.QueryRowContext(ctx, `SELECT COALESCE(MAX(version), 0) FROM schema_migrations`).Scan(&done); err != nil {
+		done, err := list(ctx, tx, func(r row) (version int64, err error) { return version, r.Scan(&version) },
+			`SELECT version FROM schema_migrations ORDER BY version`)
+		if err != nil {
 			return fmt.Errorf("reading the table of migrations: %w", err)
 		}
-		if done > int64(len(files)) {
-			return fmt.Errorf("the database is at version %d, this program knows %d: use a newer program", done, len(files))
+		known := make([]int64, len(files))
+		for i, file := range files {
+			if known[i], err = versionOf(file); err != nil {
+				return fmt.Errorf("migration %s: %w", file, err)
+			}
 		}
-		for _, file := range files[done:] {
-			if err := apply(ctx, tx, file); err != nil {
+		if len(done) > 0 && done[len(done)-1] > known[len(known)-1] {
+			return fmt.Errorf("the database is at version %d, this program knows %d: use a newer program", done[len(done)-1], known[len(known)-1])
+		}
+		for i, file := range files {
+			if slices.Contains(done, known[i]) {
+				continue
+			}
+			if err := apply(ctx, tx, file, known[i]); err != nil {
 				return fmt.Errorf("migration %s: %w", file, err)
 			}
 		}
@@ -49,12 +60,17 @@ func (s *Store) migrate(ctx context.Context) error {
 	})
 }
 
-func apply(ctx context.Context, tx *sql.Tx, file string) error {
+// versionOf reads the number in a migration's name.
+func versionOf(file string) (int64, error) {
 	number, _, found := strings.Cut(strings.TrimPrefix(file, "migrations/"), "_")
 	version, err := strconv.ParseInt(number, 10, 64)
 	if !found || err != nil {
-		return errors.New("the name must be NNNN_words.sql")
+		return 0, errors.New("the name must be NNNN_words.sql")
 	}
+	return version, nil
+}
+
+func apply(ctx context.Context, tx *sql.Tx, file string, version int64) error {
 	text, err := migrations.ReadFile(file)
 	if err != nil {
 		return err
