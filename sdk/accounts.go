@@ -73,6 +73,18 @@ func (c *Client) CreateServiceAccount(ctx context.Context, in api.NewAccount) (o
 	return out, err
 }
 
+// SetTenantRole makes an account an admin of its tenant, or a member again, if its policy still has the expected
+// revision (operators only).
+func (c *Client) SetTenantRole(ctx context.Context, account api.Account, role string) (out api.Account, err error) {
+	in := api.AccountChange{ExpectedRevision: account.Revision, Role: &role}
+	path := "users/"
+	if account.Kind == "service" {
+		path = "service-accounts/"
+	}
+	err = c.call(ctx, http.MethodPatch, c.at(apiRoot+path+url.PathEscape(account.ID), nil), in, &out)
+	return out, err
+}
+
 // SetClass changes a service account's class if its policy still has the expected revision; otherwise the error's
 // Code is revision_mismatch (D-4.3).
 func (c *Client) SetClass(ctx context.Context, id, class string, expectedRevision int64) (out api.Account, err error) {

@@ -27,13 +27,14 @@ type Account struct {
 	Class     class.Class // the ceiling of its downloads (D-4.1)
 	Operator  bool
 	Disabled  bool
+	Role      TenantRole
 	Revision  int64
 	CreatedAt time.Time
 }
 
 // Principal is the account as a caller.
 func (a Account) Principal() Principal {
-	return Principal{ID: a.ID, Kind: a.Kind, Tenant: a.Tenant, Name: a.Name, Ceiling: a.Class, Operator: a.Operator}
+	return Principal{ID: a.ID, Kind: a.Kind, Tenant: a.Tenant, Name: a.Name, Ceiling: a.Class, Operator: a.Operator, Role: a.Role}
 }
 
 // NewAccount says what account to make. Tenant empty means the actor's own. Class nil means the highest of the kind.
@@ -49,6 +50,7 @@ type NewAccount struct {
 type AccountChange struct {
 	Class    *class.Class
 	Disabled *bool
+	Role     *TenantRole
 }
 
 var (
@@ -214,6 +216,13 @@ func (d *Directory) ChangeAccount(ctx context.Context, actor Principal, id strin
 		}
 		detail += "class " + a.Class.String() + " -> " + change.Class.String() + "; "
 		a.Class = *change.Class
+	}
+	if change.Role != nil {
+		if *change.Role != Member && *change.Role != TenantAdmin {
+			return Account{}, fault.Invalid("tenantRole", "must be member or admin")
+		}
+		detail += "tenant role " + a.Role.String() + " -> " + change.Role.String() + "; "
+		a.Role = *change.Role
 	}
 	if change.Disabled != nil {
 		if *change.Disabled && a.ID == actor.ID {

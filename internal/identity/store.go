@@ -26,7 +26,7 @@ type AccountStore interface {
 	CreateAccount(ctx context.Context, a Account, e audit.Entry) error
 	Account(ctx context.Context, id string) (Account, error)
 	ListAccounts(ctx context.Context, tenant, after string, limit int) ([]Account, error)
-	// ChangeAccount replaces class, disabled and revision if the stored revision still is expected, and writes e in
+	// ChangeAccount replaces class, disabled, role and revision if the stored revision still is expected, and writes e in
 	// the same transaction; otherwise fault revision_mismatch.
 	ChangeAccount(ctx context.Context, a Account, expected int64, e audit.Entry) error
 }

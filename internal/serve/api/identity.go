@@ -34,7 +34,7 @@ func (o *operations) identity(a huma.API) {
 		func(_ context.Context, caller identity.Principal, _ *none) (api.Whoami, error) {
 			return api.Whoami{
 				ID: caller.ID, Kind: string(caller.Kind), Name: caller.Name, Tenant: caller.Tenant,
-				Class: caller.Ceiling.String(), Operator: caller.Operator, Version: o.version,
+				Class: caller.Ceiling.String(), Operator: caller.Operator, Role: string(caller.Role), Version: o.version,
 			}, nil
 		})
 	o.tenants(a)
@@ -114,6 +114,13 @@ func (o *operations) changeAccount(ctx context.Context, caller identity.Principa
 			return api.Account{}, err
 		}
 		change.Class = &c
+	}
+	if in.Body.Role != nil {
+		role, err := identity.ParseTenantRole("tenantRole", *in.Body.Role)
+		if err != nil {
+			return api.Account{}, err
+		}
+		change.Role = &role
 	}
 	changed, err := o.Accounts.ChangeAccount(ctx, caller, in.ID, in.Body.ExpectedRevision, change)
 	return wireAccount(changed), err

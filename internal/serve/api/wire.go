@@ -12,7 +12,7 @@ import (
 func wireAccount(a identity.Account) api.Account {
 	return api.Account{
 		ID: a.ID, Kind: string(a.Kind), Tenant: a.Tenant, Name: a.Name, Class: a.Class.String(),
-		Operator: a.Operator, Disabled: a.Disabled, Revision: a.Revision, CreatedAt: a.CreatedAt,
+		Operator: a.Operator, Disabled: a.Disabled, Role: string(a.Role), Revision: a.Revision, CreatedAt: a.CreatedAt,
 	}
 }
 
