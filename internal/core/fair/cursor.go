@@ -146,8 +146,9 @@ func (c *Cursor) take(j uint8, where int, m entry, can Mask) Turn {
 	return Turn{Class: j, Principal: l.principal, Item: item, Round: m.round}
 }
 
-// lift takes the lanes that were passed over to the round now being served, like PassOver does for good.
-func (c *Cursor) lift(t *track, round uint32) {
+// lift takes the lanes that were passed over to the round before the one now being served, like PassOver does for good.
+func (c *Cursor) lift(t *track, served uint32) {
+	round := max(served, 1) - 1
 	if c.q.mode == SmallestFirst || len(t.passed) == 0 || t.passed[0].round >= round {
 		return
 	}

@@ -312,19 +312,20 @@ func (q *Queue) left(it Item) {
 }
 
 // PassOver says that a principal may not start now while others of its class do, and takes its waiting turns to the
-// round of the first one that may: what it could not use does not come back as arrears.
+// round before that of the first one that may: it is next once it may start, however often it could not, but no turn
+// beyond that one comes back as arrears.
 func (q *Queue) PassOver(c uint8, principal uint32, round uint32) {
 	l := q.lane(c, principal)
-	if l == nil || l.base >= round || q.mode == SmallestFirst {
+	if l == nil || l.base+1 >= round || q.mode == SmallestFirst {
 		return
 	}
 	k, at, n := &q.lines[c], q.berths[principal][c].lane-1, uint32(l.items.n)
-	d := round - l.base
+	d := round - 1 - l.base
 	for i := range min(d, n) {
 		k.marks.remove(entry{order: l.key, round: l.base + i})
-		k.marks.insert(entry{order: l.key, round: round + n - 1 - i, item: at})
+		k.marks.insert(entry{order: l.key, round: l.base + d + n - 1 - i, item: at})
 	}
-	l.base = round
+	l.base += d
 }
 
 // Early reports whether forgetting the principal would give it a turn before its time: it emptied in a round that its
