@@ -46,6 +46,11 @@ func Run(t *testing.T, open Pair) {
 		{"Settings", downloadSettings},
 		{"SettingsRace", downloadSettingsRace},
 		{"Journal", journal},
+		{"Packages", packages},
+		{"PackageStates", packageStates},
+		{"PackageRights", packageRights},
+		{"PublishRace", publishRace},
+		{"PackageInbox", packageInbox},
 		{"Cancelled", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
