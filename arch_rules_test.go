@@ -20,7 +20,7 @@ var strata = map[string]int{
 	"internal/core":      1,
 	"internal/artifacts": 2, "internal/downloads": 2, "internal/settings": 2, "internal/forerun": 2, "internal/governor": 2, "internal/delivery": 2, "internal/sim": 2,
 	"internal/catalog": 2, "internal/secrets": 2, "internal/schedules": 2, "internal/pools": 2, "internal/runs": 2, "internal/dispatcher": 2,
-	"internal/results": 2, "internal/runner": 2, "internal/plan": 2, "internal/archive": 2,
+	"internal/attempts": 2, "internal/runner": 2, "internal/plan": 2, "internal/archive": 2,
 	"internal/store": 3, "internal/blob": 3, "internal/serve": 3, "internal/executor": 3,
 	"internal/app": 4, "internal/demo": 4,
 	"cmd":  5,
