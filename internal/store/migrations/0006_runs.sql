@@ -146,6 +146,7 @@ CREATE TABLE run_grants (
 	done_at    BIGINT NOT NULL,
 	UNIQUE (attempt, kind, name, digest)
 );
+CREATE UNIQUE INDEX run_grants_hash ON run_grants (hash);
 CREATE INDEX run_grants_run ON run_grants (run, kind, done_at);
 
 -- Verified results; a Run has at most one manifest.
