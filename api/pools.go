@@ -50,7 +50,7 @@ type PoolChange struct {
 type PoolShare struct {
 	Pool     string `json:"pool"`
 	Tenant   string `json:"tenant"`
-	Weight   int64  `json:"weight" minimum:"1" maximum:"1000000" doc:"Of its turns, against the other tenants' weights; 100 by default."`
+	Weight   int64  `json:"weight" minimum:"1" maximum:"10000" doc:"Of its turns, against the other tenants' weights; 100 by default."`
 	MaxSlots int64  `json:"maxSlots,omitempty" minimum:"0" doc:"Slots it may hold at once; 0: no cap."`
 }
 

@@ -151,10 +151,10 @@ func (s *Store) goOn(ctx context.Context, tx *sql.Tx, r runs.Run, e runs.Ending)
 			reason = e.Reason
 		}
 	}
-	switch e.State {
-	case lifecycle.AttemptFailed:
+	switch {
+	case e.State == lifecycle.AttemptFailed:
 		r.Failures++
-	case lifecycle.AttemptInterrupted:
+	case e.State == lifecycle.AttemptInterrupted && e.Reason != lifecycle.NotStarted:
 		r.Losses++
 	}
 	r.State, r.SpentMicro, r.Version = state, r.SpentMicro+e.CostMicro, r.Version+1

@@ -18,6 +18,7 @@ const (
 	ResultsUnverified    Reason = "results_unverified"    // the results did not prove true, or not in time
 	LeaseLost            Reason = "lease_lost"            // nothing was heard of the runner for lease and grace
 	RunnerLost           Reason = "runner_lost"           // the runner says it does not know how the payload ended
+	NotStarted           Reason = "not_started"           // the runner never took it over: nothing ran, and it counts as no loss
 	Drained              Reason = "drained"               // the pool's drain deadline passed
 	CancelRequested      Reason = "cancel_requested"      //
 	DependencyFailed     Reason = "dependency_failed"     // what it was to follow did not end as it asked
@@ -55,6 +56,8 @@ func Next(e Ending, policy Retry, failures, losses int) (state Run, wait time.Du
 		return Succeeded, 0
 	case e.Cancel || e.State == AttemptCancelled:
 		return Cancelled, 0
+	case e.State == AttemptInterrupted && e.Reason == NotStarted:
+		return Queued, 0
 	case e.State == AttemptFailed && retried(e.Reason) && failures < policy.Failures:
 		return Queued, backoff(policy.Backoff, failures)
 	case e.State == AttemptInterrupted && losses < policy.Losses:

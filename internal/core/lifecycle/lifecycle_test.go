@@ -67,6 +67,7 @@ func TestNext(t *testing.T) {
 		{"losses don't count as failures", Ending{State: AttemptInterrupted, Reason: LeaseLost}, policy, 2, 2, Queued, 40 * time.Second},
 		{"losses used up", Ending{State: AttemptInterrupted, Reason: LeaseLost}, policy, 0, 3, Interrupted, 0},
 		{"never", Ending{State: AttemptInterrupted, Reason: LeaseLost}, Retry{}, 0, 0, Interrupted, 0},
+		{"what was never started is no loss", Ending{State: AttemptInterrupted, Reason: NotStarted}, Retry{}, 0, 0, Queued, 0},
 		{"cancelled while lost", Ending{State: AttemptInterrupted, Cancel: true}, policy, 0, 0, Cancelled, 0},
 		{"what can't start is not tried again", Ending{State: AttemptFailed, Reason: CannotStart}, policy, 0, 0, Failed, 0},
 		{"bounded backoff", Ending{State: AttemptInterrupted}, Retry{Losses: 90, Backoff: time.Hour}, 0, 80, Queued, MaxBackoff},

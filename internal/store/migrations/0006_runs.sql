@@ -96,12 +96,13 @@ CREATE INDEX attempts_runner ON attempts (runner, sequence) WHERE state IN ('ass
 -- A hold ends only in the transaction that ends its Attempt (R-2.1).
 CREATE TABLE holds (
 	attempt KEYTEXT NOT NULL,
-	kind    TEXT NOT NULL,    -- money, slots
-	account TEXT NOT NULL,    -- tenant for money, pool/tenant for slots
+	kind    TEXT NOT NULL,    -- money, slots, lane
+	account TEXT NOT NULL,    -- tenant for money, pool/tenant for slots, tenant/key for a lane
 	amount  BIGINT NOT NULL,
 	PRIMARY KEY (attempt, kind)
 );
 CREATE INDEX holds_account ON holds (account, kind);
+CREATE UNIQUE INDEX holds_lane ON holds (account) WHERE kind = 'lane';
 
 CREATE TABLE run_events (
 	run     KEYTEXT NOT NULL,
