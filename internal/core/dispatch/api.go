@@ -113,7 +113,7 @@ type Decision struct {
 	Charge time.Duration // of the whole pool's time: share x expected
 	Start  Tag           // the tenant's tag it started at
 
-	before tags // as they were, for Undo
+	before tags // what it changed, for Undo
 }
 
 // Attempt is an Attempt that runs, for Resume.
@@ -130,11 +130,11 @@ type Attempt struct {
 // TenantTag is what a row keeps of a tenant's place in the order.
 type TenantTag struct {
 	Tenant string
-	Seq    uint64        // the last decision that is counted in it
-	Finish Tag           // F: where its next Run starts
-	Floor  Tag           // no refund takes F below it
-	Owed   time.Duration // refunds not used yet, of the pool's time
-	Ready  bool          // it had work that could start
+	Seq    uint64 // the last decision that is counted in it
+	Finish Tag    // F: where its next Run starts
+	Floor  Tag    // no refund takes F below it
+	Owed   Tag    // refunds not used yet
+	Ready  bool   // it had work that could start
 }
 
 // Tags are the virtual times of the pool, flushed now and then. Decisions younger than a flush are made up for by
@@ -196,23 +196,23 @@ const (
 	DefaultHorizon = 7 * 24 * time.Hour
 )
 
-// Fairness is how far a tenant is from its share, while it waited without a pause. BoundFormula says what is compared.
+// Fairness is how far a tenant is from its share, while it waits without a pause. BoundFormula says what is compared.
 type Fairness struct {
 	Tenant  string
 	Weight  int
 	Waiting bool          // it waits now; otherwise the figures are of the last time that it did
 	Served  time.Duration // W: time of the whole pool charged to it in this span
-	Ideal   time.Duration // w x (V - V0): what the order gave to everybody, times its weight
+	Ideal   time.Duration // w x (V - V0): what the order gave to everybody, times its weight; V0 is its F when the span began
 	Error   time.Duration // W/w - (V - V0)
 	Worst   time.Duration // largest |Error| in this span
-	Largest time.Duration // Lmax: the largest charge of one Run
-	Drift   time.Duration // C: the most that estimates were off between two of its starts, either way
-	Bound   time.Duration // (Lmax + C)/w
+	Largest time.Duration // Lmax: the largest cost of one of its Runs
+	Drift   time.Duration // C: the most that it was charged over its estimates between two starts, or was owed
+	Bound   time.Duration // (Lmax + 2 C)/w
 }
 
 // BoundFormula is the bound of start-time fair queueing as Fairness measures it. With exact estimates C is 0.
-const BoundFormula = "|W_i/w_i - W_j/w_j| <= (Lmax_i + C_i)/w_i + (Lmax_j + C_j)/w_j, and of each tenant |W_i/w_i - (V - V0)| <= (Lmax_i + C_i)/w_i, " +
-	"in dominant-share-seconds, over a span in which the tenants wait without a pause and are not passed over for lack of room"
+const BoundFormula = "|W_i/w_i - W_j/w_j| <= (Lmax_i + 2 C_i)/w_i + (Lmax_j + 2 C_j)/w_j, and of each tenant |W_i/w_i - (V - V0_i)| <= (Lmax_i + 2 C_i)/w_i, " +
+	"in dominant-share-seconds, over a span in which both wait without a pause and are not passed over for lack of room"
 
 // TenantCounts counts the Runs of a tenant.
 type TenantCounts struct {
