@@ -51,6 +51,8 @@ func Run(t *testing.T, open Pair) {
 		{"PackageRights", packageRights},
 		{"PublishRace", publishRace},
 		{"PackageInbox", packageInbox},
+		{"Secrets", secretRows},
+		{"SecretRaces", secretRaces},
 		{"Cancelled", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
