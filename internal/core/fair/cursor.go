@@ -138,7 +138,7 @@ func (c *Cursor) take(j uint8, where int, m entry, can Mask) Turn {
 	}
 	item := l.items.at(int(l.taken)).item
 	l.taken++
-	if c.q.mode == SmallestFirst && int(l.taken) < l.items.n {
+	if c.q.mode == SmallestFirst && int32(l.taken) < l.items.n {
 		next := l.items.at(int(l.taken)) // the lane's mark moves on to its next item
 		next.item = m.item
 		t.passed = slices.Insert(t.passed, lowerBound(t.passed, next), next)
@@ -198,7 +198,7 @@ func (c *Cursor) Left(class uint8, principal uint32) int {
 		return 0
 	}
 	if l.epoch != c.q.epoch {
-		return l.items.n
+		return int(l.items.n)
 	}
-	return l.items.n - int(l.taken)
+	return int(l.items.n) - int(l.taken)
 }

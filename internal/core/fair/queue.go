@@ -61,7 +61,6 @@ type lane struct {
 	key       uint64
 	base      uint32 // round of its first turn
 	principal uint32
-	class     uint8
 
 	// scratch of the cursor that last came by, told apart by its epoch
 	epoch uint32
@@ -131,7 +130,7 @@ func (q *Queue) ClassLen(c uint8) int { return q.lines[c].n }
 // LaneLen is the number of items of a principal waiting in a class.
 func (q *Queue) LaneLen(c uint8, principal uint32) int {
 	if l := q.lane(c, principal); l != nil {
-		return l.items.n
+		return int(l.items.n)
 	}
 	return 0
 }
@@ -168,7 +167,7 @@ func (q *Queue) Push(it Item, back bool) {
 	}
 	b := &q.berths[principal][c]
 	if b.lane == 0 {
-		b.lane = q.open(c, principal, it.Order, max(b.base, k.round)) + 1
+		b.lane = q.open(principal, it.Order, max(b.base, k.round)) + 1
 	}
 	l := &q.lanes[b.lane-1]
 	if q.mode == SmallestFirst {
@@ -207,8 +206,8 @@ func (q *Queue) pushSmallest(k *line, l *lane, at uint32, it Item) {
 	l.items.insert(e)
 }
 
-func (q *Queue) open(c uint8, principal uint32, key uint64, base uint32) uint32 {
-	fresh := lane{key: key, base: base, principal: principal, class: c}
+func (q *Queue) open(principal uint32, key uint64, base uint32) uint32 {
+	fresh := lane{key: key, base: base, principal: principal}
 	if n := len(q.free); n > 0 {
 		i := q.free[n-1]
 		q.free = q.free[:n-1]

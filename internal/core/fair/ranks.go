@@ -64,12 +64,25 @@ func (r *ranks) home(e entry) int {
 	return max(lo-1, 0)
 }
 
-// lowerBound is the index of the first entry of s that is not before e. Orders are spread about evenly, so a guess by
-// proportion lands near; from there it doubles its steps. A cold chunk then costs two or three cache lines, not seven.
+// lowerBound is the index of the first entry of s that is not before e.
 func lowerBound(s []entry, e entry) int {
-	lo, hi := 0, len(s)
-	if hi > 16 {
-		lo, hi = near(s, e)
+	if len(s) == 0 {
+		return 0
+	}
+	return within(s, e, s[0], s[len(s)-1])
+}
+
+// within is lowerBound for who knows the first entry of s and a bound of its last one, so that neither is touched.
+// Orders are spread about evenly, so a guess by proportion lands near; from there it doubles its steps, the first of
+// them a cache line. A cold chunk then costs a line or two, not seven.
+func within(s []entry, e, first, last entry) int {
+	if !first.before(e) {
+		return 0
+	}
+	lo, hi := 1, len(s)
+	if first.round == last.round && first.order < last.order && hi > 1 {
+		at := int(float64(e.order-first.order) / float64(last.order-first.order) * float64(hi-1))
+		lo, hi = near(s, e, min(max(at, 1), hi-1))
 	}
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
@@ -82,37 +95,38 @@ func lowerBound(s []entry, e entry) int {
 	return lo
 }
 
-// near brackets the lower bound of e: it lies in lo..hi.
-func near(s []entry, e entry) (lo, hi int) {
-	first, last := s[0], s[len(s)-1]
-	if !first.before(e) {
-		return 0, 0
-	}
-	if last.before(e) {
-		return len(s), len(s)
-	}
-	lo, hi = 1, len(s)-1
-	if first.round != last.round {
-		return lo, hi
-	}
-	at := int(float64(e.order-first.order) / float64(last.order-first.order) * float64(len(s)-1))
-	at = min(max(at, lo), hi)
+// near brackets the lower bound of e, which is above 0, from a guess: it lies in lo..hi.
+func near(s []entry, e entry, at int) (lo, hi int) {
+	lo, hi = 1, len(s)
 	if s[at].before(e) {
-		for step := 2; at < hi; step *= 2 {
+		for step := 4; ; step *= 2 {
 			lo = at + 1
 			if at += step; at >= hi || !s[at].before(e) {
 				return lo, min(at, hi)
 			}
 		}
-		return lo, hi
 	}
-	for step := 2; at > lo; step *= 2 {
+	for step := 4; ; step *= 2 {
 		hi = at
-		if at -= step; at <= lo || s[at].before(e) {
-			return max(at, lo), hi
+		if at -= step; at < lo {
+			return lo, hi
+		}
+		if s[at].before(e) {
+			return at + 1, hi
 		}
 	}
-	return lo, hi
+}
+
+// search is lowerBound in chunk i, which is e's home. The directory bounds it.
+func (r *ranks) search(i int, e entry) int {
+	c := r.chunks[i]
+	switch {
+	case len(c) == 0:
+		return 0
+	case i+1 < len(r.first):
+		return within(c, e, r.first[i], r.first[i+1])
+	}
+	return within(c, e, r.first[i], c[len(c)-1])
 }
 
 // insert adds e, which must not be in the set.
@@ -125,7 +139,7 @@ func (r *ranks) insert(e entry) {
 	if len(r.chunks[i]) == chunkSize {
 		i = r.split(i, e)
 	}
-	p := lowerBound(r.chunks[i], e)
+	p := r.search(i, e)
 	r.chunks[i] = slices.Insert(r.chunks[i], p, e)
 	if p == 0 {
 		r.first[i] = e
@@ -179,7 +193,7 @@ func (r *ranks) remove(e entry) bool {
 	}
 	i := r.home(e)
 	c := r.chunks[i]
-	p := lowerBound(c, e)
+	p := r.search(i, e)
 	if p == len(c) || c[p].order != e.order || c[p].round != e.round {
 		return false
 	}
@@ -203,8 +217,10 @@ func (r *ranks) join(i int) {
 	if i+1 >= len(r.chunks) || len(r.chunks[i]) > chunkSize/4 || len(r.chunks[i])+len(r.chunks[i+1]) > chunkSize*5/8 {
 		return
 	}
-	both := append(make(chunk, 0, chunkSize), r.chunks[i]...)
-	r.chunks[i] = append(both, r.chunks[i+1]...)
+	if both := len(r.chunks[i]) + len(r.chunks[i+1]); cap(r.chunks[i]) < both {
+		r.chunks[i] = append(make(chunk, 0, chunkSize), r.chunks[i]...)
+	}
+	r.chunks[i] = append(r.chunks[i], r.chunks[i+1]...)
 	r.drop(i + 1)
 }
 
@@ -220,7 +236,7 @@ func (r *ranks) rank(e entry) int {
 		return 0
 	}
 	i := r.home(e)
-	return r.before(i) + lowerBound(r.chunks[i], e)
+	return r.before(i) + r.search(i, e)
 }
 
 // at is the entry of rank i, which must be below n.
