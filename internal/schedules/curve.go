@@ -3,9 +3,11 @@ package schedules
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"time"
 
+	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
 )
 
@@ -52,6 +54,7 @@ type Effect struct {
 // Bounds of a preview.
 const (
 	curveMost  = 5000 // schedules
+	firesMost  = 1_000_000
 	peaksMost  = 5
 	partsMost  = 10
 	peaksApart = time.Hour
@@ -69,6 +72,10 @@ func (s *Service) Preview(ctx context.Context, actor identity.Principal, tenant,
 	if err != nil {
 		return Curve{}, err
 	}
+	if !s.previewing.TryLock() {
+		return Curve{}, fault.Later(fault.Busy, "", 2*time.Second, "another preview is being computed; ask again in a few seconds")
+	}
+	defer s.previewing.Unlock()
 	all := []Schedule{next}
 	left, after := 0, ""
 	for {
@@ -91,7 +98,7 @@ func (s *Service) Preview(ctx context.Context, actor identity.Principal, tenant,
 		}
 	}
 	c := curve(ctx, all, s.now(), week)
-	c.Left = left
+	c.Left += left
 	return c, ctx.Err()
 }
 
@@ -104,13 +111,18 @@ func curve(ctx context.Context, all []Schedule, from time.Time, week bool) Curve
 		minutes, c.Step = 7*minutes, time.Hour
 	}
 	sum := newMinutes(minutes)
-	times := make([][]time.Time, len(all))
+	times, fires := make([][]time.Time, len(all)), 0
 	for i, d := range all {
 		if ctx.Err() != nil {
 			return c
 		}
+		if fires >= firesMost {
+			c.Left++
+			continue
+		}
 		times[i] = d.times(from, minutes)
-		sum.add(times[i], from, d.place(), d.Shape, 1)
+		fires += len(times[i])
+		sum.add(d, times[i], from, d.place(), 1)
 	}
 	slots := sum.slots()
 	c.Buckets = buckets(slots, from, c.Step)
@@ -135,24 +147,34 @@ type minutes []int64
 
 func newMinutes(n int) minutes { return make(minutes, n+1) }
 
-// add counts Runs begun at the instants plus place, sign times.
-func (m minutes) add(times []time.Time, from time.Time, place time.Duration, shape Shape, sign int64) {
+// add counts the Runs of a schedule at its place in a spread, sign times.
+func (m minutes) add(d Schedule, times []time.Time, from time.Time, place time.Duration, sign int64) {
 	last := len(m) - 1
-	for _, at := range times {
-		begin, end := span(at.Add(place), from, shape.Duration)
-		if end <= 0 || begin >= last {
-			continue
+	for begin, end := range d.spans(times, from, place) {
+		if end > 0 && begin < last {
+			m[max(begin, 0)] += sign * d.Shape.Slots
+			m[min(end, last)] -= sign * d.Shape.Slots
 		}
-		m[max(begin, 0)] += sign * shape.Slots
-		m[min(end, last)] -= sign * shape.Slots
 	}
 }
 
-// span is the minutes that a Run is in, counted from an instant: from begin up to and without end.
-func span(at, from time.Time, takes time.Duration) (begin, end int) {
-	begin = int(floorDiv(at.Sub(from), time.Minute))
-	end = int(floorDiv(at.Add(max(takes, time.Second)).Sub(from)+time.Minute-1, time.Minute))
-	return begin, end
+// spans walks the minutes that each Run is in, counted from an instant: from begin up to and without end. Where Runs may
+// not overlap, the next one's begin is the end of one.
+func (s Schedule) spans(times []time.Time, from time.Time, place time.Duration) iter.Seq2[int, int] {
+	return func(yield func(begin, end int) bool) {
+		takes := max(s.Shape.Duration, time.Second)
+		for i, at := range times {
+			at = at.Add(place)
+			begin := int(floorDiv(at.Sub(from), time.Minute))
+			end := int(floorDiv(at.Add(takes).Sub(from)+time.Minute-1, time.Minute))
+			if s.Plan.Overlap != Allow && i+1 < len(times) {
+				end = min(end, int(floorDiv(times[i+1].Add(place).Sub(from), time.Minute)))
+			}
+			if !yield(begin, end) {
+				return
+			}
+		}
+	}
 }
 
 func floorDiv(a, b time.Duration) time.Duration {
@@ -220,8 +242,8 @@ func peaks(slots []int64, all []Schedule, times [][]time.Time, from time.Time) (
 
 // in is how many slots the schedule asks for in a minute.
 func (s Schedule) in(minute int, times []time.Time, from time.Time) (slots int64) {
-	for _, at := range times {
-		if begin, end := span(at.Add(s.place()), from, s.Shape.Duration); begin <= minute && minute < end {
+	for begin, end := range s.spans(times, from, s.place()) {
+		if begin <= minute && minute < end {
 			slots += s.Shape.Slots
 		}
 	}
@@ -239,8 +261,8 @@ func effects(sum minutes, all []Schedule, times [][]time.Time, from, peak time.T
 			if i > 0 && (d.Tenant != all[0].Tenant || d.in(minute, times[i], from) == 0) {
 				continue
 			}
-			moved.add(times[i], from, d.place(), d.Shape, -1)
-			moved.add(times[i], from, Place(d.Tenant, d.Name, spread), d.Shape, 1)
+			moved.add(d, times[i], from, d.place(), -1)
+			moved.add(d, times[i], from, Place(d.Tenant, d.Name, spread), 1)
 			if i == 0 {
 				e.Alone = slices.Max(moved.slots())
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/roadstead/roadstead/internal/audit"
@@ -65,6 +66,8 @@ type Service struct {
 	templates Templates
 	submitter Submitter
 	clock     clock.Clock
+
+	previewing sync.Mutex // held while a preview is computed: one at a time
 }
 
 // New makes the service; nothing fires before Run.

@@ -53,6 +53,10 @@ func Run(t *testing.T, open Pair) {
 		{"PackageInbox", packageInbox},
 		{"Secrets", secretRows},
 		{"SecretRaces", secretRaces},
+		{"Schedules", schedulesKept},
+		{"ScheduleRace", scheduleRace},
+		{"Fires", fires},
+		{"FireRace", fireRace},
 		{"Cancelled", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
