@@ -18,8 +18,9 @@ type calibration struct {
 
 const (
 	remembered = 256
-	enough     = 20 // fewer say less than the theory
-	bands      = 8  // calibrations, by how far ahead a start lies: near ones err by a turn of a slot, far ones by what arrives
+	enough     = 20    // fewer say less than the theory
+	censored   = 0.025 // what the last starts don't show: those that are late have not started yet
+	bands      = 8     // calibrations, by how far ahead a start lies: near ones err by a turn of a slot, far ones by what arrives
 )
 
 // spread is how far around its point a start lies, in widths.
@@ -47,7 +48,7 @@ func (c *calibration) spread() spread {
 	if len(c.sorted) < enough {
 		return theory
 	}
-	return spread{c.quantile(0.10), c.quantile(0.50), c.quantile(0.90)}
+	return spread{c.quantile(0.10 - censored), c.quantile(0.50), c.quantile(0.90 + censored)}
 }
 
 // quantile is the value below which the next one falls with the given chance, if it is of the same kind as the last.

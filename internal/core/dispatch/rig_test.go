@@ -129,8 +129,10 @@ func (r *rig) run(until clock.Mono) {
 		at, more := r.m.Next()
 		if len(r.ends) > 0 && (!more || r.ends[0].at <= at) {
 			at, more = r.ends[0].at, true
-			if at <= until {
+			for len(r.ends) > 0 && r.ends[0].at == at && at <= until {
 				r.next()
+			}
+			if at <= until {
 				continue
 			}
 		}

@@ -75,3 +75,28 @@ func (m *Machine) keptOut(now clock.Mono, sh *shape) (until clock.Mono, kept boo
 	}
 	return 0, x != 0
 }
+
+// reason is the first of why, for many Runs at one instant: what is the same for a shape is asked once.
+func (m *Machine) reason(now clock.Mono, h uint32, kept []int8) Reason {
+	r := &m.runs[h]
+	sh := &m.shapes[r.shape]
+	if r.where == parked || r.where == unfit || !m.reachable(sh) {
+		return m.why(now, h)[0].Reason
+	}
+	switch {
+	case !m.tenants[r.tenant].waiting:
+		return ReasonTenantCap
+	case !sh.vector.within(&m.policy.Cap, &m.used):
+		return ReasonPoolCap
+	}
+	if kept[r.shape] == 0 {
+		kept[r.shape] = -1
+		if _, out := m.keptOut(now, sh); out {
+			kept[r.shape] = 1
+		}
+	}
+	if kept[r.shape] > 0 {
+		return ReasonReserved
+	}
+	return ReasonTurn
+}
