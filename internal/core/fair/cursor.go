@@ -46,8 +46,9 @@ func (q *Queue) Rewind(c *Cursor) {
 	}
 }
 
-// Next takes the next turn among the open classes that may accepts. ok is false when there is none.
-func (c *Cursor) Next(open Mask, may mayStart) (Turn, bool) {
+// Next takes the next turn among the open classes that may accepts. ok is false when there is none. held are classes
+// that the same thing keeps from going now, see Serve.
+func (c *Cursor) Next(open, held Mask, may mayStart) (Turn, bool) {
 	best, at, bestTag := -1, 0, uint64(0)
 	var mark entry
 	var can Mask
@@ -68,7 +69,7 @@ func (c *Cursor) Next(open Mask, may mayStart) (Turn, bool) {
 	if best < 0 {
 		return Turn{}, false
 	}
-	return c.take(uint8(best), at, mark, can), true
+	return c.take(uint8(best), at, mark, can, held), true
 }
 
 // head finds the first turn of a class that may go now; where is its index among the passed, or -1 at the walker.
@@ -119,7 +120,7 @@ func (c *Cursor) laneOf(i uint32) *lane {
 	return l
 }
 
-func (c *Cursor) take(j uint8, where int, m entry, can Mask) Turn {
+func (c *Cursor) take(j uint8, where int, m entry, can, held Mask) Turn {
 	t, l := &c.lines[j], c.laneOf(m.item)
 	if where < 0 {
 		t.walk.step()
@@ -131,11 +132,11 @@ func (c *Cursor) take(j uint8, where int, m entry, can Mask) Turn {
 	t.round = max(t.round, m.round)
 	c.virtual = max(c.virtual, t.pass)
 	t.pass += c.q.lines[j].stride
+	var passes [Classes]*uint64
 	for i := range c.lines {
-		if o := &c.lines[i]; !can.Has(uint8(i)) {
-			o.pass = max(o.pass, c.virtual)
-		}
+		passes[i] = &c.lines[i].pass
 	}
+	catchUp(&passes, c.virtual, can, held)
 	item := l.items.at(int(l.taken)).item
 	l.taken++
 	if c.q.mode == SmallestFirst && int32(l.taken) < l.items.n {

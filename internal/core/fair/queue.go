@@ -265,8 +265,9 @@ func (q *Queue) takeSmallest(l *lane, it Item) bool {
 }
 
 // Serve takes a waiting item out because it starts: its principal's first turn in the class is used, whichever of its
-// items it is. Classes outside open could not have gone now, so they come back without arrears.
-func (q *Queue) Serve(it Item, open Mask) bool {
+// items it is. Classes outside open could not have gone now, so they come back without arrears; those of them that are
+// held back by the same thing keep what they have coming from each other.
+func (q *Queue) Serve(it Item, open, held Mask) bool {
 	l := q.lane(it.Class, it.Principal)
 	if l == nil {
 		return false
@@ -286,13 +287,33 @@ func (q *Queue) Serve(it Item, open Mask) bool {
 	}
 	q.virtual = max(q.virtual, k.pass)
 	k.pass += k.stride
+	var passes [Classes]*uint64
 	for j := range q.lines {
-		if !open.Has(uint8(j)) {
-			q.lines[j].pass = max(q.lines[j].pass, q.virtual)
-		}
+		passes[j] = &q.lines[j].pass
 	}
+	catchUp(&passes, q.virtual, open, held)
 	q.left(it)
 	return true
+}
+
+// catchUp takes classes that could not go to the present: each for itself, and those held together by as much as the
+// last of them lacks. Each for itself, the lightest would lose its turn to the heaviest whenever that happens.
+func catchUp(passes *[Classes]*uint64, virtual uint64, open, held Mask) {
+	lack := uint64(0)
+	for j, p := range passes {
+		switch {
+		case open.Has(uint8(j)) || *p >= virtual:
+		case held.Has(uint8(j)):
+			lack = max(lack, virtual-*p)
+		default:
+			*p = virtual
+		}
+	}
+	for j, p := range passes {
+		if held.Has(uint8(j)) && !open.Has(uint8(j)) {
+			*p += lack
+		}
+	}
 }
 
 // left tidies up after an item went.

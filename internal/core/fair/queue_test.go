@@ -41,7 +41,7 @@ func history(seed uint64, mode Discipline, weights [Classes]uint32) (*Queue, map
 			i := pick() // the second of two that were called comes first
 			w := live[i]
 			delete(live, i)
-			q.Serve(w, EveryClass)
+			q.Serve(w, EveryClass, 0)
 		case x == 9:
 			w := live[pick()]
 			q.PassOver(w.Class, w.Principal, q.lines[w.Class].round+uint32(r.IntN(3)))
@@ -49,7 +49,7 @@ func history(seed uint64, mode Discipline, weights [Classes]uint32) (*Queue, map
 			t := next(q)
 			w := live[t.Item]
 			delete(live, t.Item)
-			q.Serve(w, EveryClass)
+			q.Serve(w, EveryClass, 0)
 		}
 	}
 	return q, live
@@ -60,7 +60,7 @@ func everyone(uint8, uint32, uint32) bool { return true }
 func next(q *Queue) Turn {
 	var c Cursor
 	q.Rewind(&c)
-	t, _ := c.Next(EveryClass, everyone)
+	t, _ := c.Next(EveryClass, 0, everyone)
 	return t
 }
 
@@ -81,13 +81,13 @@ func TestPlaceIsDrainOrder(t *testing.T) {
 		q.Rewind(&c)
 		var walked []uint32
 		for range live {
-			turn, ok := c.Next(EveryClass, everyone)
+			turn, ok := c.Next(EveryClass, 0, everyone)
 			if !ok {
 				t.Fatalf("seed %d: the cursor ended early", seed)
 			}
 			walked = append(walked, turn.Item)
 		}
-		if _, more := c.Next(EveryClass, everyone); more {
+		if _, more := c.Next(EveryClass, 0, everyone); more {
 			t.Fatalf("seed %d: the cursor goes past the last item", seed)
 		}
 		for i := range walked {
@@ -99,7 +99,7 @@ func TestPlaceIsDrainOrder(t *testing.T) {
 				t.Fatalf("seed %d: item %d served at %d, its place was %d", seed, head.Item, i, place[head.Item])
 			}
 			w := live[head.Item]
-			q.Serve(w, EveryClass)
+			q.Serve(w, EveryClass, 0)
 		}
 		if q.Len() != 0 || q.lines[0].n+q.lines[1].n+q.lines[2].n+q.lines[3].n != 0 || q.lines[0].marks.n+q.lines[3].all.n != 0 {
 			t.Fatalf("seed %d: something is left after the drain", seed)
@@ -122,7 +122,7 @@ func TestCursorWithSomeShutOut(t *testing.T) {
 		q.Rewind(&c)
 		var forward []Turn
 		for i := range total {
-			if turn, ok := c.Next(EveryClass, func(_ uint8, p, _ uint32) bool { return p != shut[i/8*8] }); ok {
+			if turn, ok := c.Next(EveryClass, 0, func(_ uint8, p, _ uint32) bool { return p != shut[i/8*8] }); ok {
 				forward = append(forward, turn)
 			}
 		}
@@ -131,7 +131,7 @@ func TestCursorWithSomeShutOut(t *testing.T) {
 			may := func(_ uint8, p, _ uint32) bool { return p != shut[i/8*8] }
 			var step Cursor
 			q.Rewind(&step)
-			turn, ok := step.Next(EveryClass, may)
+			turn, ok := step.Next(EveryClass, 0, may)
 			if !ok {
 				continue
 			}
@@ -162,7 +162,7 @@ func serveAllowed(q *Queue, w Item, turn Turn, may mayStart) {
 			q.PassOver(turn.Class, p, turn.Round)
 		}
 	}
-	q.Serve(w, open)
+	q.Serve(w, open, 0)
 }
 
 // Smallest first: fewer bytes, then first come, whoever they belong to (D-3.2).
@@ -177,7 +177,7 @@ func TestSmallestFirst(t *testing.T) {
 		if turn.Item != want {
 			t.Fatalf("turn %d went to item %d, want %d", i, turn.Item, want)
 		}
-		q.Serve(items[turn.Item], EveryClass)
+		q.Serve(items[turn.Item], EveryClass, 0)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestReturnInReverseKeepsArrivalOrder(t *testing.T) {
 		if turn.Item != i {
 			t.Fatalf("turn %d went to arrival %d", i, turn.Item)
 		}
-		q.Serve(Item{2, 100 + i, uint64(i), 1, i}, EveryClass)
+		q.Serve(Item{2, 100 + i, uint64(i), 1, i}, EveryClass, 0)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestLeavingAndReturningGainsNothing(t *testing.T) {
 			turn := next(q)
 			served[turn.Principal]++
 			order := uint64(turn.Item)
-			q.Serve(Item{0, turn.Principal, order, 1, turn.Item}, EveryClass)
+			q.Serve(Item{0, turn.Principal, order, 1, turn.Item}, EveryClass, 0)
 			if q.LaneLen(0, 2) == 0 {
 				break
 			}

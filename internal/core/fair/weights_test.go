@@ -16,7 +16,7 @@ func TestClassesGoByWeight(t *testing.T) {
 		for range 15 {
 			turn := next(q)
 			starts[turn.Class]++
-			q.Serve(items[turn.Item], EveryClass)
+			q.Serve(items[turn.Item], EveryClass, 0)
 		}
 		if starts != [Classes]int{8, 4, 2, 1} {
 			t.Fatalf("round %d: starts %v", round, starts)

@@ -194,13 +194,18 @@ func (f *forward) mayAged(h uint32, contender bool) bool {
 
 // next is the next start at this point, contenders first (D-4.4).
 func (f *forward) next() (fair.Turn, bool) {
-	var open, rival fair.Mask
+	var open, rival, held fair.Mask
 	for c := range fair.Classes {
-		if f.free(c) {
-			open |= 1 << c
-			if f.contends(uint8(c)) {
-				rival |= 1 << c
+		switch rivals := f.contends(uint8(c)); {
+		case !f.free(c):
+			if rivals {
+				held |= 1 << c
 			}
+		case rivals:
+			rival |= 1 << c
+			fallthrough
+		default:
+			open |= 1 << c
 		}
 	}
 	if open == 0 {
@@ -210,7 +215,7 @@ func (f *forward) next() (fair.Turn, bool) {
 	if contender {
 		open = rival
 	}
-	t, ok := f.m.cursor.Next(open, func(c uint8, p, item uint32) bool {
+	t, ok := f.m.cursor.Next(open, held, func(c uint8, p, item uint32) bool {
 		if p == fair.Aged {
 			return f.mayAged(item, contender)
 		}

@@ -100,10 +100,10 @@ func (m *Machine) claimant(c uint8) (uint32, bool) {
 	// the aged go by their own class here: aging buys order, not seats
 	may := func(k uint8, p, _ uint32) bool { return p != fair.Aged && m.admits(class.Class(k)) }
 	contend := func(k uint8, p, item uint32) bool { return may(k, p, item) && m.under(p) }
-	t, ok := m.cursor.Next(1<<c, contend)
+	t, ok := m.cursor.Next(1<<c, 0, contend)
 	if !ok {
 		m.queue.Rewind(&m.cursor)
-		if t, ok = m.cursor.Next(1<<c, may); !ok {
+		if t, ok = m.cursor.Next(1<<c, 0, may); !ok {
 			return 0, false
 		}
 	}

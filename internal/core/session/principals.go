@@ -152,7 +152,8 @@ func (m *Machine) push(h uint32, r *record, back bool) {
 func (m *Machine) pull(h uint32, r *record, starts bool) {
 	it := m.item(h, r)
 	if starts {
-		m.queue.Serve(it, m.open(m.under(r.principal)))
+		open, held := m.open(m.under(r.principal))
+		m.queue.Serve(it, open, held)
 	} else {
 		m.queue.Remove(it)
 	}
@@ -191,18 +192,21 @@ func (m *Machine) present(c uint8) bool {
 }
 
 // open is the set of classes that could start a session now: a seat is free for them, and somebody waits who may take
-// it; contenders only, when one of them is the one that starts.
-func (m *Machine) open(contender bool) (open fair.Mask) {
+// it; contenders only, when one of them is the one that starts. held are those that lack nothing but the seat.
+func (m *Machine) open(contender bool) (open, held fair.Mask) {
 	for c := range uint8(fair.Classes) {
 		someone := m.present(c)
 		if contender {
 			someone = m.contends(c) > 0
 		}
-		if someone && m.seatFor(c) {
+		switch {
+		case someone && m.seatFor(c):
 			open |= 1 << c
+		case someone:
+			held |= 1 << c
 		}
 	}
-	return open
+	return open, held
 }
 
 // seatFor reports whether a seat is free that the class may take: classes below interactive leave the reserve (D-4.2).

@@ -7,43 +7,56 @@ import (
 	"github.com/roadstead/roadstead/internal/class"
 )
 
-// taker keeps one download of each of several principals and classes waiting at the door of one seat, and counts the
-// starts of each.
-type taker struct {
+// takers keep downloads of several principals and classes at the door of a few seats, and count the starts of each.
+type takers struct {
 	*rig
-	next   uint64
-	of     map[Key][2]int // class and principal
+	last   uint64
+	number map[Key]uint64
+	class  map[Key]class.Class
+	whose  map[Key]int
+	served map[Key]bool // has a response
 	starts [class.Count][8]int
 }
 
-func (k *taker) come(c class.Class, principal int) {
-	k.next++
-	k.of[key(k.next)] = [2]int{int(c), principal}
-	if k.ask(k.next, uint64(principal), c) == Wait {
-		k.send(Event{Kind: Hold, Key: key(k.next)})
+func newTakers(t *testing.T, p Policy) *takers {
+	p.Aging, p.Preempt = 0, false
+	return &takers{
+		rig: newRig(t, p), number: map[Key]uint64{}, class: map[Key]class.Class{}, whose: map[Key]int{}, served: map[Key]bool{},
 	}
 }
 
-// turn lets the seat go to the next one; who had it comes again.
-func (k *taker) turn() {
-	for n := uint64(1); n <= k.next; n++ {
-		if !k.m.Active(key(n)) {
-			continue
-		}
-		if k.send(Event{Kind: Unhold, Key: key(n)}); k.m.Counts().Responses == 0 {
-			k.ask(n, 0, 0)
-		}
-		for range 3 { // ticks make offers while the seat is taken
-			k.m.Apply(k.now, Event{Kind: Progress, Key: key(n), Bytes: 1})
-			k.pass(TickEvery)
-		}
-		of := k.of[key(n)]
-		k.starts[of[0]][of[1]]++
-		k.done(n)
-		k.come(class.Class(of[0]), of[1])
-		return
+func (k *takers) come(c class.Class, principal int) {
+	k.last++
+	id := key(k.last)
+	k.number[id], k.class[id], k.whose[id] = k.last, c, principal
+	if k.served[id] = k.ask(k.last, uint64(principal), c) == Serve; !k.served[id] {
+		k.send(Event{Kind: Hold, Key: id})
 	}
-	k.t.Fatal("nobody has the seat")
+}
+
+// turn ends the download that runs longest among those of people, or of the others if there is one; the seat goes to
+// the next one, and whose it was comes again.
+func (k *takers) turn(people bool) {
+	for range 3 { // offers are made while the seats are taken
+		for _, h := range k.m.running {
+			k.m.Apply(k.now, Event{Kind: Progress, Key: k.m.records.at(h).key, Bytes: 1})
+		}
+		k.pass(TickEvery)
+	}
+	id, found := k.m.records.at(k.m.running[0]).key, false
+	for _, h := range k.m.running {
+		if r := k.m.records.at(h); !found && people == (r.class == class.Interactive) {
+			id, found = r.key, true
+		}
+	}
+	c, p := k.class[id], k.whose[id]
+	if !k.served[id] {
+		k.send(Event{Kind: Unhold, Key: id})
+		k.ask(k.number[id], uint64(p), c)
+	}
+	k.starts[c][p]++
+	k.done(k.number[id])
+	k.come(c, p)
 }
 
 // A principal that has its share while offers are made is passed over then, but its turn comes back with the seat: the
@@ -51,26 +64,56 @@ func (k *taker) turn() {
 func TestTurnOutlivesAShare(t *testing.T) {
 	for people := 1; people <= 5; people++ {
 		for machines := 2; machines <= 5; machines++ {
-			t.Run(fmt.Sprintf("%d and %d", people, machines), func(t *testing.T) {
-				k := &taker{rig: newRig(t, Default(1)), of: map[Key][2]int{}}
-				for p := range people {
-					k.come(class.Interactive, p)
+			k := newTakers(t, Default(1))
+			for p := range people {
+				k.come(class.Interactive, p)
+			}
+			for n := range 2*machines - 1 { // the last has one download, the others two
+				k.come(class.Release, n%machines)
+			}
+			for range 300 {
+				k.turn(true)
+			}
+			for c, n := range map[class.Class]int{class.Interactive: people, class.Release: machines} {
+				least, most := 1<<30, 0
+				for _, starts := range k.starts[c][:n] {
+					least, most = min(least, starts), max(most, starts)
 				}
-				for n := range 2*machines - 1 { // the last has one download, the others two
-					k.come(class.Release, n%machines)
+				if most > least+2 {
+					t.Errorf("%d people, %d machines: starts of class %s by principal: %v", people, machines, c, k.starts[c])
 				}
-				for range 300 {
-					k.turn()
-				}
-				for c, n := range k.starts {
-					least, most := 1<<30, 0
-					for _, o := range k.of {
-						if o[0] == c {
-							least, most = min(least, n[o[1]]), max(most, n[o[1]])
-						}
+			}
+		}
+	}
+}
+
+// Classes below interactive share what the reserve leaves them by their weights, however often interactive downloads
+// start meanwhile (D-4.1, D-4.2).
+func TestWeightsUnderAReserve(t *testing.T) {
+	for seats := 2; seats <= 6; seats++ {
+		for reserve := 1; reserve < seats; reserve++ {
+			t.Run(fmt.Sprintf("%d of %d", reserve, seats), func(t *testing.T) {
+				p := Default(seats)
+				p.Reserve = reserve
+				k := newTakers(t, p)
+				for c := range class.Count {
+					for n := range 8 {
+						k.come(class.Class(c), n)
 					}
-					if most > least+2 {
-						t.Errorf("starts of class %s by principal: %v", class.Class(c), n)
+				}
+				for i := range 700 {
+					k.turn(i%6 != 0)
+				}
+				var of [class.Count]int
+				for c := range of {
+					for _, n := range k.starts[c] {
+						of[c] += n
+					}
+				}
+				for c := class.Bulk; c <= class.Background; c++ {
+					w := float64(p.Weights[c]) / float64(p.Weights[class.Release])
+					if got := float64(of[c]) / float64(of[class.Release]); got < 0.85*w || got > 1.15*w {
+						t.Errorf("starts by class: %v", of)
 					}
 				}
 			})

@@ -17,7 +17,7 @@ func (m *Machine) Snapshot(most int) (seated, waiting []Saved, more int) {
 	m.queue.Rewind(&m.cursor)
 	everybody := func(uint8, uint32, uint32) bool { return true }
 	for len(waiting) < n {
-		t, ok := m.cursor.Next(1<<fair.Classes-1, everybody)
+		t, ok := m.cursor.Next(1<<fair.Classes-1, 0, everybody)
 		if !ok {
 			break
 		}

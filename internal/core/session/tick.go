@@ -204,11 +204,12 @@ func (o *offering) mark(contenders bool) {
 		}
 		return m.admits(class.Class(c)) && (!contenders || m.under(p))
 	}
+	var held fair.Mask
 	for len(m.offers) < o.all {
 		if o.marksBelow >= o.below {
-			open &= 1
+			open, held = open&1, held|open&^1
 		}
-		t, ok := o.cursor.Next(open, may)
+		t, ok := o.cursor.Next(open, held, may)
 		if !ok {
 			return
 		}
