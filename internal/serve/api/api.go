@@ -29,11 +29,17 @@ type Services struct {
 	Settings  Settings
 	Bookings  Bookings
 	Objects   Objects
+	Schedules Schedules // nil: no routes
 }
 
 // Register adds every operation by calling handle with a ServeMux pattern and its handler, and returns the OpenAPI
 // document that describes them. The handlers expect an authenticated request.
 func Register(handle func(pattern string, h http.HandlerFunc), version string, s Services) ([]byte, error) {
+	return register(handle, version, s, false)
+}
+
+// register adds the operations of optional services that are there, or of all of them.
+func register(handle func(pattern string, h http.HandlerFunc), version string, s Services, all bool) ([]byte, error) {
 	refuseAsProblems()
 	h := &operations{Services: s, version: version}
 	a := humago.New(registrar(handle), config())
@@ -43,13 +49,16 @@ func Register(handle func(pattern string, h http.HandlerFunc), version string, s
 	h.downloads(a)
 	h.system(a)
 	h.settings(a)
+	if all || s.Schedules != nil {
+		h.schedules(a)
+	}
 	describeBytes(a.OpenAPI())
 	return json.MarshalIndent(a.OpenAPI(), "", "  ")
 }
 
-// Document is the OpenAPI document alone.
+// Document is the OpenAPI document alone, with every operation there is.
 func Document() ([]byte, error) {
-	return Register(func(string, http.HandlerFunc) {}, "", Services{})
+	return register(func(string, http.HandlerFunc) {}, "", Services{}, true)
 }
 
 type operations struct {
