@@ -46,8 +46,8 @@ func (d *durations) of(kind string) (fast, middle, slow time.Duration) {
 	return at(1), at(5), at(9)
 }
 
-// kindOf says which Runs are believed to take alike long: those of one package; commands by their program.
-func kindOf(row RunRow) string {
+// KindOf says which Runs are believed to take alike long: those of one package; commands by their program.
+func KindOf(row RunRow) string {
 	if row.Run.Package != "" {
 		return row.Run.Tenant + " " + row.Run.Package
 	}

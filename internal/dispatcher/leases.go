@@ -145,7 +145,7 @@ func (s *Service) newState(p *pool, l *lease, state lifecycle.Attempt, now clock
 			// The slot is free when the process is gone; what is left is the server's work.
 			t.released = true
 			p.machine.Finish(now, l.run, now.Sub(t.started))
-			p.learnt.add(kindOf(t.row), now.Sub(t.started))
+			p.learnt.add(KindOf(t.row), now.Sub(t.started))
 		}
 	}
 	l.state = state

@@ -168,7 +168,7 @@ func (p *pool) gates(t *tracked, f func(g *gate, b dispatch.Blocker)) {
 func (s *Service) machineRun(p *pool, t *tracked) dispatch.Run {
 	r, spec := t.row.Run, t.row.Spec
 	timeout := time.Duration(spec.Timeout) * time.Second
-	fast, expected, slow := p.learnt.of(kindOf(t.row))
+	fast, expected, slow := p.learnt.of(KindOf(t.row))
 	if spec.Expected > 0 {
 		fast, expected, slow = 0, time.Duration(spec.Expected)*time.Second, 0
 	} else if expected == 0 {

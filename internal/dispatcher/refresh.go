@@ -157,7 +157,7 @@ func (s *Service) gone(p *pool, t *tracked, now clock.Mono) {
 	case t.active && !t.released:
 		took := now.Sub(t.started)
 		p.machine.Finish(now, id, took)
-		p.learnt.add(kindOf(t.row), took)
+		p.learnt.add(KindOf(t.row), took)
 	case !t.active:
 		p.machine.Cancel(now, id)
 	}

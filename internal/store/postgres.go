@@ -26,7 +26,7 @@ func OpenPostgres(ctx context.Context, conn string) (*Store, error) {
 	db.SetMaxOpenConns(postgresConns)
 	db.SetMaxIdleConns(postgresConns)
 	s := &Store{write: db, read: db, engine: engine{
-		name: "postgres", lockRow: " FOR UPDATE", elements: "json_array_elements(CAST($1 AS json)) AS e(value)",
+		name: "postgres", lockRow: " FOR UPDATE", elements: "json_array_elements(CAST($1 AS json)) AS e(value)", text: "value #>> '{}'",
 		migrating: postgresMigrating, classify: postgresCode, transient: postgresTransient,
 	}}
 	if err := s.migrate(ctx); err != nil {

@@ -30,6 +30,7 @@ type engine struct {
 	name      string
 	lockRow   string                     // suffix of a SELECT that locks the row it reads until the transaction ends
 	elements  string                     // the elements of the JSON array $1, as rows with the column value
+	text      string                     // such a value, of an array of strings, as text
 	migrating string                     // run first in a migrating transaction: admits one migrator at a time
 	classify  func(err error) fault.Code // code of a driver's error; Internal for one that is no refusal
 	transient func(err error) bool       // the transaction lost to another one and may simply be run again

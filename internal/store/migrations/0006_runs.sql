@@ -86,6 +86,7 @@ CREATE TABLE attempts (
 	assigned_at BIGINT NOT NULL,
 	started_at  BIGINT NOT NULL,
 	ended_at    BIGINT NOT NULL,
+	decision    TEXT NOT NULL,   -- what the dispatch machine needs to take the Attempt up again
 	report      TEXT NOT NULL,   -- the runner's terminal report
 	cost        BIGINT NOT NULL
 );
