@@ -31,6 +31,9 @@ func completions(root *cobra.Command) {
 			}
 		}
 		choices(cmd, "class", classes)
+		choices(cmd, "overlap", []string{"skip", "queue", "replace", "allow"})
+		choices(cmd, "catch-up", []string{"none", "last", "all"})
+		choices(cmd, "refused", []string{"drop", "retry"})
 	}
 	choices(root, "output", []string{"table", "json"})
 }
