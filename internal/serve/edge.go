@@ -119,12 +119,15 @@ func (l limits) apply(w http.ResponseWriter, r *http.Request) {
 	_ = c.SetWriteDeadline(deadline(l.write))
 }
 
-// access writes the one log line of a request. Queries, headers and link tokens never appear in it.
+// access writes the one log line of a request. Queries, headers and link tokens never appear in it. Polls are counted
+// by the metrics, and logged for who debugs: a million that wait would write a hundred gigabytes a day.
 func (e *edge) access(r *http.Request, rec *recorder, info *request.Info, took time.Duration, cut bool) {
 	level := slog.LevelInfo
 	status := rec.status
 	if status >= 500 && status != http.StatusServiceUnavailable && status != http.StatusInsufficientStorage {
 		level = slog.LevelError
+	} else if info.Poll {
+		level = slog.LevelDebug
 	}
 	if !e.log.Enabled(r.Context(), level) {
 		return

@@ -10,10 +10,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/serve/problem"
+	"github.com/roadstead/roadstead/internal/serve/request"
 )
 
 // serveOne sends one request through the edge to h and returns the answer and the log.
@@ -55,6 +57,22 @@ func TestRequestIDCountsFromTrustedProxiesOnly(t *testing.T) {
 		})
 		if got := w.Header().Get(api.HeaderRequestID); (got == c.id) != c.kept || got == "" {
 			t.Errorf("%+v: got id %q", c, got)
+		}
+	}
+}
+
+// The log line of a poll is for debugging: those of a million that wait would fill a disk (D-11.3).
+func TestPollsAreLoggedForDebugging(t *testing.T) {
+	for level, lines := range map[slog.Level]int{slog.LevelInfo: 0, slog.LevelDebug: 1} {
+		var log bytes.Buffer
+		e := newEdge(nil, slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: level})))
+		h := e.wrap(e.handle(stream, func(_ http.ResponseWriter, r *http.Request) error {
+			request.From(r.Context()).Poll = true
+			return fault.Later(fault.Busy, api.ReasonQueued, time.Second, "wait")
+		}))
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil))
+		if got := strings.Count(log.String(), "\n"); got != lines {
+			t.Errorf("%v: %d lines: %s", level, got, log.String())
 		}
 	}
 }

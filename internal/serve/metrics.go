@@ -3,6 +3,7 @@ package serve
 import (
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +14,19 @@ type httpMetrics struct {
 	requests *prometheus.CounterVec
 	bytes    *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	found    sync.Map // outcome: *series, so that a request looks up its labels once
+}
+
+// outcome is what the metrics of a request are labelled by.
+type outcome struct {
+	route  string
+	status int
+}
+
+// series are the metrics of one outcome.
+type series struct {
+	requests, bytes prometheus.Counter
+	seconds         prometheus.Observer
 }
 
 func newHTTPMetrics() *httpMetrics {
@@ -39,7 +53,21 @@ func (m *httpMetrics) observe(r *http.Request, rec *recorder, took time.Duration
 	if route == "" {
 		route = "none"
 	}
-	m.requests.WithLabelValues(route, strconv.Itoa(rec.status)).Inc()
-	m.bytes.WithLabelValues(route).Add(float64(rec.bytes))
-	m.seconds.WithLabelValues(route).Observe(took.Seconds())
+	s := m.of(outcome{route, rec.status})
+	s.requests.Inc()
+	s.bytes.Add(float64(rec.bytes))
+	s.seconds.Observe(took.Seconds())
+}
+
+// of finds the metrics of an outcome. There are as many as routes and statuses.
+func (m *httpMetrics) of(o outcome) *series {
+	if s, ok := m.found.Load(o); ok {
+		return s.(*series)
+	}
+	s := &series{
+		requests: m.requests.WithLabelValues(o.route, strconv.Itoa(o.status)), bytes: m.bytes.WithLabelValues(o.route),
+		seconds: m.seconds.WithLabelValues(o.route),
+	}
+	m.found.Store(o, s)
+	return s
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -77,8 +78,13 @@ func (e *edge) route(mux *http.ServeMux) http.Handler {
 			problem.Write(w, r, fault.Wrap(fault.Forbidden, err, "a page of another site may not do this"))
 			return
 		}
-		if _, pattern := mux.Handler(r); pattern != "" && !slashRedirect(r, pattern) {
-			mux.ServeHTTP(w, r)
+		if h, pattern := mux.Handler(r); pattern != "" && !slashRedirect(r, pattern) {
+			if strings.Contains(pattern, "{") {
+				mux.ServeHTTP(w, r) // finds the values in the path
+				return
+			}
+			r.Pattern = pattern
+			h.ServeHTTP(w, r)
 			return
 		}
 		allowed := allowedMethods(mux, r)

@@ -29,6 +29,8 @@ type Services struct {
 	Settings  Settings
 	Bookings  Bookings
 	Objects   Objects
+	Packages  Packages
+	Secrets   Secrets
 	Schedules Schedules // nil: no routes
 }
 
@@ -49,6 +51,8 @@ func register(handle func(pattern string, h http.HandlerFunc), version string, s
 	h.downloads(a)
 	h.system(a)
 	h.settings(a)
+	h.packages(a)
+	h.secrets(a)
 	if all || s.Schedules != nil {
 		h.schedules(a)
 	}

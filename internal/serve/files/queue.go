@@ -30,7 +30,8 @@ func (h *Handlers) refuse(w http.ResponseWriter, r *http.Request, ask downloads.
 		return err
 	}
 	waiting.Header(w.Header())
-	request.From(r.Context()).Cause = err
+	info := request.From(r.Context())
+	info.Cause, info.Poll = err, true
 	p := problem.Of(err)
 	p.Queue = &waiting.Wait
 	if prefers(r.Header, api.PreferWhy) {

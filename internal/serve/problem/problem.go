@@ -2,7 +2,6 @@
 package problem
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -50,10 +49,7 @@ func Write(w http.ResponseWriter, r *http.Request, err error) {
 // Send writes a refusal whose body is already made.
 func Send(w http.ResponseWriter, r *http.Request, p api.Problem) {
 	p.RequestID = request.From(r.Context()).ID
-	body, err := json.Marshal(p)
-	if err != nil { // a Problem is plain data; this cannot happen
-		body = []byte(`{"code":"internal"}`)
-	}
+	body := append(encode(p), '\n')
 	h := w.Header()
 	for _, name := range []string{"Content-Encoding", "Content-Range", "Content-Disposition", "Etag", "Last-Modified", "Repr-Digest", "Content-Digest"} {
 		if name == "Content-Range" && p.Status == http.StatusRequestedRangeNotSatisfiable {
@@ -63,11 +59,11 @@ func Send(w http.ResponseWriter, r *http.Request, p api.Problem) {
 	}
 	SetHeaders(h, p)
 	h.Set("Content-Type", ContentType)
-	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(body, '\n')) // a client that left does not want to know
+	_, _ = w.Write(body) // a client that left does not want to know
 }
 
 // SetHeaders sets what a refusal says outside its body: when to come back, how to sign in.

@@ -15,6 +15,7 @@ type Info struct {
 	Host   string             // host the client asked for
 	Caller identity.Principal // who asks; the zero value before and without authentication
 	Cause  error              // why the request was refused; for the log only
+	Poll   bool               // a download that waits was told its place: its log line is for debugging
 }
 
 type key struct{}
