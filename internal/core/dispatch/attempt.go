@@ -119,6 +119,7 @@ func (m *Machine) Resume(now clock.Mono, a Attempt) error {
 	r.state, r.since, r.share, r.charged, r.start, r.seq = active, a.Since, a.Share, a.Charged, a.Start, a.Seq
 	if a.Seq > t.seq {
 		t.finish = max(t.finish, a.Start) + advance(a.Charged, t.weight)
+		t.owed = min(t.owed, max(0, m.virtual-t.finish))
 		t.largest = max(t.largest, a.Charged)
 		t.seq = a.Seq
 		t.changes++

@@ -17,7 +17,7 @@ type calibration struct {
 }
 
 const (
-	remembered = 256
+	remembered = 512
 	enough     = 20    // fewer say less than the theory
 	censored   = 0.025 // what the last starts don't show: those that are late have not started yet
 	bands      = 8     // calibrations, by how far ahead a start lies: near ones err by a turn of a slot, far ones by what arrives

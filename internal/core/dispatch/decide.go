@@ -48,9 +48,13 @@ func (m *Machine) setAside(s uint32) {
 	m.asides = append(m.asides, s)
 }
 
-// settle ends a rebuild: from the first decision on, who comes into the order comes without arrears.
+// settle ends a rebuild: who waits now and did not when the tags were flushed has come since, without arrears.
 func (m *Machine) settle() {
 	for i := 1; m.restored && i < len(m.tenants); i++ {
+		if t := &m.tenants[i]; t.waiting && !t.kept {
+			t.comes(m.virtual)
+			m.retag(uint32(i))
+		}
 		m.tenants[i].kept = false
 	}
 	m.restored = false

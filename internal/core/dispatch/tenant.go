@@ -226,7 +226,7 @@ func (m *Machine) refresh(i uint32) {
 	}
 	if !t.waiting {
 		t.waiting = true
-		if !t.kept {
+		if !m.restored { // what a rebuild makes of it on the way does not count
 			t.comes(m.virtual)
 		}
 	}
