@@ -20,6 +20,7 @@ type PackageManifest struct {
 	Resources   Resources      `json:"resources,omitempty"`
 	Inputs      []PackageInput `json:"inputs,omitempty" maxItems:"100"`
 	Outputs     []Output       `json:"outputs,omitempty" maxItems:"100"`
+	Secrets     []string       `json:"secrets,omitempty" maxItems:"100" doc:"Names of secrets of the Run's tenant that it needs, given as files."`
 	Policy      PackagePolicy  `json:"policy,omitempty"`
 }
 

@@ -48,7 +48,7 @@ func CheckManifest(m *Manifest) error {
 			return err
 		}
 	}
-	for _, check := range []func(*Manifest) error{checkWords, checkEntry, checkResources, checkPolicy, checkInputs, checkOutputs} {
+	for _, check := range []func(*Manifest) error{checkWords, checkEntry, checkResources, checkPolicy, checkInputs, checkOutputs, checkSecrets} {
 		if err := check(m); err != nil {
 			return err
 		}
@@ -201,6 +201,19 @@ func checkOutputs(m *Manifest) error {
 		}
 		paths[out.Path] = true
 		if err := checkMediaType(field+"mediaType", out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkSecrets(m *Manifest) error {
+	if len(m.Secrets) > maxItems {
+		return fault.Invalid("secrets", "must be at most %d", maxItems)
+	}
+	seen := map[string]bool{}
+	for i, name := range m.Secrets {
+		if err := checkItem(fmt.Sprintf("secrets[%d]", i), name, seen); err != nil {
 			return err
 		}
 	}

@@ -53,6 +53,7 @@ type Version struct {
 	Package    string // id
 	Name       string // of the package
 	Tenant     string // id
+	TenantName string // empty in listings
 	Kind       Kind
 	Version    string
 	Precedence string // sorts as versions do, in byte order
@@ -68,6 +69,14 @@ type Version struct {
 
 // Ref names the version as a Run keeps it.
 func (v Version) Ref() string { return v.Name + "@" + v.Version }
+
+// NameIn is the package's name as a tenant refers to it: that of another tenant's follows that tenant's name.
+func (v Version) NameIn(tenant string) string {
+	if v.Tenant == tenant {
+		return v.Name
+	}
+	return v.TenantName + "/" + v.Name
+}
 
 // Objects finds and opens what was uploaded, as artifacts does.
 type Objects interface {

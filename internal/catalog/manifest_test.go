@@ -68,6 +68,8 @@ func TestManifestRefusals(t *testing.T) {
 		{`"inputs":[{"name":"a","type":"int","default":1,"required":true}]`, "inputs[0].default"},
 		{`"inputs":[{"name":"a","type":"file","default":5}]`, "inputs[0].default"},
 		{`"inputs":[{"name":"a","type":"file","default":"no-slash"}]`, "inputs[0].default"},
+		{`"secrets":["../x"]`, "secrets[0]"},
+		{`"secrets":["db","db"]`, "secrets[1]"},
 		{`"outputs":[{"name":"a/b"}]`, "outputs[0].name"},
 		{`"outputs":[{"name":"a","path":"../b"}]`, "outputs[0].path"},
 		{`"outputs":[{"name":"a","path":"/b"}]`, "outputs[0].path"},

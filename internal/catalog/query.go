@@ -113,7 +113,9 @@ func (s *Service) versionOf(ctx context.Context, pkg Package, r Ref) (Version, e
 	if r.Version == "" {
 		return Version{}, fault.Missing("package version")
 	}
-	return s.records.PackageVersion(ctx, pkg.ID, r.Version)
+	v, err := s.records.PackageVersion(ctx, pkg.ID, r.Version)
+	v.TenantName = pkg.TenantName
+	return v, err
 }
 
 // Resolve is the version that a Run of p's tenant gets for a reference. Without a version it is the highest in the order

@@ -266,8 +266,11 @@ func TestPrivate(t *testing.T) {
 	shown, err := h.SetPublic(ctx, h.admin, "report", 1, true)
 	ok(t, err)
 	refused(t, second(h.SetPublic(ctx, h.admin, "report", 1, false)), fault.RevisionMismatch)
-	_, err = h.Resolve(ctx, h.stranger, "acme/report")
+	got, err := h.Resolve(ctx, h.stranger, "acme/report")
 	ok(t, err)
+	if here, there := got.NameIn(h.ann.Tenant), got.NameIn(h.stranger.Tenant); here != "report" || there != "acme/report" {
+		t.Errorf("its name is %s, elsewhere %s", here, there)
+	}
 	refused(t, second(h.Resolve(ctx, h.stranger, "report")), fault.NotFound) // a name alone is never another tenant's
 	ok(t, h.Usable(ctx, h.stranger.Tenant, v.Digest))
 	page, _, err := h.Packages(ctx, h.stranger, catalog.Filter{}, true, "", 0)

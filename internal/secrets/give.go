@@ -23,11 +23,11 @@ type Given struct {
 	Version int64
 }
 
-// Allowed refuses, with the field secrets.NAME, what an Attempt would not get: a secret that the tenant doesn't have, or
+// Check refuses, with the field secrets.NAME, what an Attempt would not get: a secret that the tenant doesn't have, or
 // one that is for other packages. A submit asks it, so that a Run doesn't wait for what fails at its start. The two
 // refusals are told apart: who may submit may list the secrets anyway.
-func (s *Service) Allowed(ctx context.Context, n Need) error {
-	_, err := s.allowed(ctx, n)
+func (s *Service) Check(ctx context.Context, tenant, packageName string, names []string) error {
+	_, err := s.allowed(ctx, Need{Tenant: tenant, Package: packageName, Names: names})
 	return err
 }
 

@@ -74,9 +74,9 @@ func (s *Service) Rewrap(ctx context.Context, p identity.Principal) (done Rewrap
 	}
 }
 
-// Check says whether the keys are there that stored values are under, at the start of a server: a database that came
+// CheckKeys says whether the keys are there that stored values are under, at the start of a server: a database that came
 // without its key file is found then, not by the first Run.
-func (s *Service) Check(ctx context.Context) error {
+func (s *Service) CheckKeys(ctx context.Context) error {
 	id, _ := s.keys.current()
 	batch, err := s.records.SealedUnderOther(ctx, id, "", 0, rewrapBatch)
 	if err != nil {

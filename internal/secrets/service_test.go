@@ -205,7 +205,7 @@ func TestForAttempt(t *testing.T) {
 	} {
 		values, _, err := h.ForAttempt(ctx, c.need)
 		field(t, err, c.field)
-		field(t, h.Allowed(ctx, c.need), c.field)
+		field(t, h.Check(ctx, c.need.Tenant, c.need.Package, c.need.Names), c.field)
 		if len(values) > 0 {
 			t.Errorf("%+v got values", c.need)
 		}
@@ -214,7 +214,7 @@ func TestForAttempt(t *testing.T) {
 	refused(t, err, fault.NotFound)
 	_, err = h.Scope(ctx, h.admin, "", "only", []string{"other"})
 	ok(t, err)
-	field(t, h.Allowed(ctx, need), "secrets.only")
+	field(t, h.Check(ctx, need.Tenant, need.Package, need.Names), "secrets.only")
 	ok(t, h.Delete(ctx, h.admin, "", "db"))
 	_, missing, err = h.Masks(ctx, given)
 	if err != nil || !missing {
@@ -327,7 +327,7 @@ func TestRotateKey(t *testing.T) {
 		t.Errorf("%d values are left under the old key, %v", len(left), err)
 	}
 	for _, s := range []*secrets.Service{h.Service, other, h.open()} {
-		ok(t, s.Check(ctx))
+		ok(t, s.CheckKeys(ctx))
 		values, _, err := s.ForAttempt(ctx, secrets.Need{Tenant: h.admin.Tenant, Attempt: "att_1", Names: []string{"a", "g"}})
 		if err != nil || string(values["a"]) != token+"x" || string(values["g"]) != token {
 			t.Errorf("got %q, %v", values, err)
@@ -335,7 +335,7 @@ func TestRotateKey(t *testing.T) {
 	}
 	ok(t, os.Rename(h.keyFile(), h.keyFile()+".away"))
 	lost := h.open()
-	if err := lost.Check(ctx); err == nil || !strings.Contains(err.Error(), done.Key) {
+	if err := lost.CheckKeys(ctx); err == nil || !strings.Contains(err.Error(), done.Key) {
 		t.Errorf("a database without its keys: %v", err)
 	}
 	rewrapped, err := lost.Rewrap(ctx, h.operator)
@@ -343,7 +343,7 @@ func TestRotateKey(t *testing.T) {
 		t.Errorf("got %+v, %v", rewrapped, err)
 	}
 	ok(t, os.Rename(h.keyFile()+".away", h.keyFile()))
-	ok(t, lost.Check(ctx))
+	ok(t, lost.CheckKeys(ctx))
 }
 
 // The key file is its owner's only, made once by however many start at once, and refused when others can read it or it
