@@ -29,9 +29,9 @@ type Services struct {
 	Settings  Settings
 	Bookings  Bookings
 	Objects   Objects
-	Packages  Packages
+	Packages  Packages // nil: no routes, and so for those below
 	Secrets   Secrets
-	Schedules Schedules // nil: no routes
+	Schedules Schedules
 }
 
 // Register adds every operation by calling handle with a ServeMux pattern and its handler, and returns the OpenAPI
@@ -51,8 +51,12 @@ func register(handle func(pattern string, h http.HandlerFunc), version string, s
 	h.downloads(a)
 	h.system(a)
 	h.settings(a)
-	h.packages(a)
-	h.secrets(a)
+	if all || s.Packages != nil {
+		h.packages(a)
+	}
+	if all || s.Secrets != nil {
+		h.secrets(a)
+	}
 	if all || s.Schedules != nil {
 		h.schedules(a)
 	}
