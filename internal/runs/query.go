@@ -164,6 +164,23 @@ func (s *Service) Logs(ctx context.Context, p identity.Principal, id string, seq
 	return page, r.State.Ended() && len(page) == 0, err
 }
 
+// Result finds one result of a Run.
+func (s *Service) Result(ctx context.Context, p identity.Principal, id, name string) (api.Result, error) {
+	if _, err := s.visible(ctx, p, id); err != nil {
+		return api.Result{}, err
+	}
+	details, err := s.ports.Records.RunDetails(ctx, id)
+	if err != nil {
+		return api.Result{}, err
+	}
+	for _, r := range details.Results {
+		if r.Name == name {
+			return r, nil
+		}
+	}
+	return api.Result{}, fault.Missing("result " + name + " of Run " + id)
+}
+
 // WireAttempt is an Attempt as clients see it.
 func WireAttempt(a Attempt) api.Attempt {
 	out := api.Attempt{

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/roadstead/roadstead/internal/attempts"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
 	"github.com/roadstead/roadstead/internal/serve/request"
@@ -28,6 +29,38 @@ func signedIn(auth Authenticator, h handler) handler {
 			return err
 		}
 		request.From(r.Context()).Caller = caller
+		return h(w, r)
+	}
+}
+
+// RunnerAuthenticator turns a runner's own key into who it is; fault.Unauthorized for one that is unknown or revoked.
+type RunnerAuthenticator interface {
+	AuthenticateRunner(ctx context.Context, key string) (attempts.Caller, error)
+}
+
+// runner lets only runners through to h.
+func runner(auth RunnerAuthenticator, h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		key, err := credential(r)
+		if err != nil {
+			return err
+		}
+		info := request.From(r.Context())
+		if info.Runner, err = auth.AuthenticateRunner(r.Context(), key); err != nil {
+			return err
+		}
+		return h(w, r)
+	}
+}
+
+// granted hands the secret of a grant on to h, which checks it.
+func granted(h handler) handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		secret, err := credential(r)
+		if err != nil {
+			return err
+		}
+		request.From(r.Context()).Grant = secret
 		return h(w, r)
 	}
 }

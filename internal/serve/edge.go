@@ -30,6 +30,8 @@ type limits struct {
 var (
 	// small is for JSON: a slow client can hold such a request for a minute at most.
 	small = limits{body: 1 << 20, read: 30 * time.Second, write: 60 * time.Second}
+	// large is for what runners say: an exchange is held until there is news, and logs may come from far away.
+	large = limits{body: 1 << 20, read: 60 * time.Second, write: 2 * time.Minute}
 	// stream is for file contents: a day of transfer is as good as a second. Stalled readers and senders are the
 	// business of the queue and of the upload.
 	stream = limits{}

@@ -12,6 +12,7 @@ import (
 	"github.com/roadstead/roadstead/internal/fault"
 	jsonapi "github.com/roadstead/roadstead/internal/serve/api"
 	"github.com/roadstead/roadstead/internal/serve/files"
+	"github.com/roadstead/roadstead/internal/serve/follow"
 	"github.com/roadstead/roadstead/internal/serve/problem"
 )
 
@@ -24,8 +25,11 @@ type Config struct {
 // Services are what the routes call.
 type Services struct {
 	Auth    Authenticator
+	Runners RunnerAuthenticator // nil: no Runs here
 	API     jsonapi.Services
 	Files   *files.Handlers
+	Runs    *files.RunFiles // nil: no Runs here
+	Follow  follow.Runs
 	Uploads http.Handler // resumable uploads, tus 1.0; finds its caller in the request's context
 	Health  Health
 	Metrics *prometheus.Registry
@@ -51,9 +55,24 @@ func New(cfg Config, s Services) (http.Handler, error) {
 	mux.Handle("GET /api/v1/repositories/{repository}/objects/{digest}", e.handle(stream, user(s.Files.Object)))
 	mux.Handle(api.PathUploads, e.handle(stream, user(plain(s.Uploads))))
 
+	// Bytes of Runs, and what happens to them, live.
+	if s.Runs != nil {
+		mux.Handle("GET /api/v1/runs/{run}/results/{name}", e.handle(stream, user(s.Runs.Result)))
+		mux.Handle("GET /api/v1/runs/{run}/follow", e.handle(stream, user(follow.Handler(s.Follow))))
+		mux.Handle("GET /api/v1/runner/attempts/{attempt}/objects/{digest}", e.handle(stream, runner(s.Runners, s.Runs.JobObject)))
+		mux.Handle("PUT /api/v1/runner/uploads", e.handle(stream, granted(s.Runs.Upload)))
+	}
+
 	// JSON: each operation registers itself under /api/v1.
 	document, err := jsonapi.Register(func(pattern string, h http.HandlerFunc) {
-		mux.Handle(pattern, e.handle(small, user(plain(h))))
+		switch {
+		case strings.Contains(pattern, jsonapi.RunnerPrefix):
+			mux.Handle(pattern, e.handle(large, runner(s.Runners, plain(h))))
+		case strings.HasSuffix(pattern, " "+jsonapi.PathRegister):
+			mux.Handle(pattern, e.handle(small, plain(h))) // the token in the body is the credential
+		default:
+			mux.Handle(pattern, e.handle(small, user(plain(h))))
+		}
 	}, cfg.Version, s.API)
 	if err != nil {
 		return nil, err

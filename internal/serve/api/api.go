@@ -32,6 +32,8 @@ type Services struct {
 	Packages  Packages // nil: no routes, and so for those below
 	Secrets   Secrets
 	Schedules Schedules
+	Runs      Runs
+	Attempts  Attempts
 }
 
 // Register adds every operation by calling handle with a ServeMux pattern and its handler, and returns the OpenAPI
@@ -59,6 +61,12 @@ func register(handle func(pattern string, h http.HandlerFunc), version string, s
 	}
 	if all || s.Schedules != nil {
 		h.schedules(a)
+	}
+	if all || s.Runs != nil {
+		h.runs(a)
+	}
+	if all || s.Attempts != nil {
+		h.runner(a)
 	}
 	describeBytes(a.OpenAPI())
 	return json.MarshalIndent(a.OpenAPI(), "", "  ")
@@ -125,12 +133,22 @@ type PageQuery struct {
 // route names an operation.
 type route struct{ method, path, id, summary string }
 
-// do registers an operation that answers with a body.
+// do registers an operation that answers with a body; one that is posted makes something.
 func do[I, O any](a huma.API, r route, h func(ctx context.Context, caller identity.Principal, in *I) (O, error)) {
-	op := huma.Operation{Method: r.method, Path: prefix + r.path, OperationID: r.id, Summary: r.summary}
+	status := http.StatusOK
 	if r.method == http.MethodPost {
-		op.DefaultStatus = http.StatusCreated
+		status = http.StatusCreated
 	}
+	doWith(a, r, status, h)
+}
+
+// say registers an operation that is posted, makes nothing and answers with a body.
+func say[I, O any](a huma.API, r route, h func(ctx context.Context, caller identity.Principal, in *I) (O, error)) {
+	doWith(a, r, http.StatusOK, h)
+}
+
+func doWith[I, O any](a huma.API, r route, status int, h func(ctx context.Context, caller identity.Principal, in *I) (O, error)) {
+	op := huma.Operation{Method: r.method, Path: prefix + r.path, OperationID: r.id, Summary: r.summary, DefaultStatus: status}
 	huma.Register(a, op, func(ctx context.Context, in *I) (*body[O], error) {
 		out, err := h(ctx, request.From(ctx).Caller, in)
 		if err != nil {

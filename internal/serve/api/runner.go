@@ -14,6 +14,9 @@ import (
 // RunnerPrefix begins the paths that a runner calls with its own key.
 const RunnerPrefix = prefix + "/runner/"
 
+// PathRegister is where a runner registers itself with a token.
+const PathRegister = prefix + "/runners/register"
+
 // Attempts hears what runners say. A call with an old fence is fault conflict with the reason lease_lost.
 type Attempts interface {
 	// Exchange blocks for as long as the runner asked, at most a heartbeat.
@@ -32,9 +35,6 @@ type attemptPost[T any] struct {
 }
 
 func (o *operations) runner(a huma.API) {
-	if o.Attempts == nil {
-		return
-	}
 	const path = "/runner/attempts/{attempt}"
 	caller := func(ctx context.Context) attempts.Caller { return request.From(ctx).Runner }
 	say(a, route{"POST", "/runner/exchange", "exchange", "For runners: renew every lease, acknowledge assignments, wait for news"},

@@ -4,6 +4,7 @@ package request
 import (
 	"context"
 
+	"github.com/roadstead/roadstead/internal/attempts"
 	"github.com/roadstead/roadstead/internal/identity"
 )
 
@@ -14,6 +15,8 @@ type Info struct {
 	Scheme string             // "http" or "https", as the client sees it
 	Host   string             // host the client asked for
 	Caller identity.Principal // who asks; the zero value before and without authentication
+	Runner attempts.Caller    // the runner that asks with its own key, on its own routes
+	Grant  string             // the secret of a grant to upload, on the route for it
 	Cause  error              // why the request was refused; for the log only
 	Poll   bool               // a download that waits was told its place: its log line is for debugging
 }
