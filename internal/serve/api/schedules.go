@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -68,9 +69,9 @@ func (o *operations) scheduleSteps(a huma.API, path string) {
 			return wireSchedule(d), err
 		}
 	}
-	do(a, route{"POST", path + "/{name}/pause", "pauseSchedule", "Stop a schedule, and give up fires that are tried again"}, pause(true))
-	do(a, route{"POST", path + "/{name}/resume", "resumeSchedule", "Let a schedule go on from now; what was due in between is not caught up"}, pause(false))
-	do(a, route{"POST", path + "/{name}/preview", "previewSchedule", "The load of its pool if the plan were stored under this name"},
+	doWith(a, route{"POST", path + "/{name}/pause", "pauseSchedule", "Stop a schedule, and give up fires that are tried again"}, http.StatusOK, pause(true))
+	doWith(a, route{"POST", path + "/{name}/resume", "resumeSchedule", "Let a schedule go on from now; what was due in between is not caught up"}, http.StatusOK, pause(false))
+	doWith(a, route{"POST", path + "/{name}/preview", "previewSchedule", "The load of its pool if the plan were stored under this name"}, http.StatusOK,
 		func(ctx context.Context, caller identity.Principal, in *struct {
 			ScheduleName
 			Body api.SchedulePreview
