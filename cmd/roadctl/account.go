@@ -13,7 +13,7 @@ import (
 )
 
 func accountCommand(a *app) *cobra.Command {
-	return group("account", "People and service accounts", accountCreate(a, true), accountCreate(a, false), accountList(a), accountSetClass(a))
+	return group("account", "People and service accounts", accountCreate(a, true), accountCreate(a, false), accountList(a), accountSetClass(a), accountSetRole(a))
 }
 
 func accountCreate(a *app, person bool) *cobra.Command {
@@ -80,6 +80,9 @@ func accountState(x api.Account) string {
 	if x.Operator {
 		words = append(words, "operator")
 	}
+	if x.Role != "" {
+		words = append(words, "tenant "+x.Role)
+	}
 	if x.Disabled {
 		words = append(words, "disabled")
 	}
@@ -117,6 +120,39 @@ func accountSetClass(a *app) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant id (default: your own)")
 	cmd.Flags().Int64Var(&revision, "revision", 0, "policy revision the change was made from")
+	return cmd
+}
+
+func accountSetRole(a *app) *cobra.Command {
+	var tenant string
+	cmd := &cobra.Command{
+		Use: "set-role ID|NAME member|admin", Short: "Make an account an admin of its tenant, or a member again (operators)", Args: cobra.ExactArgs(2),
+		Long: "An admin of a tenant says what the tenant keeps: its secrets, and which packages it shares.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := a.client()
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			for _, kind := range []iter.Seq2[api.Account, error]{c.Users(cmd.Context(), tenant), c.ServiceAccounts(cmd.Context(), tenant)} {
+				for x, err := range kind {
+					if err != nil {
+						return err
+					}
+					if x.ID != args[0] && x.Name != args[0] {
+						continue
+					}
+					changed, err := c.SetTenantRole(cmd.Context(), x, args[1])
+					if err != nil {
+						return err
+					}
+					return showOne(a, changed, "%s: tenant role %s, policy revision %d", changed.Name, args[1], changed.Revision)
+				}
+			}
+			return fmt.Errorf("there is no account %q; see \"roadctl account ls\"", args[0])
+		},
+	}
+	cmd.Flags().StringVar(&tenant, "tenant", "", "tenant id (default: your own)")
 	return cmd
 }
 

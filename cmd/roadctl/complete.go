@@ -12,9 +12,11 @@ func completions(root *cobra.Command) {
 	classes := []string{"interactive", "release", "bulk", "background"}
 	for cmd := range commands(root) {
 		switch cmd.CommandPath() {
-		case "roadctl upload", "roadctl man": // files and folders
+		case "roadctl upload", "roadctl man", "roadctl packages publish": // files and folders
 		case "roadctl repo grant":
 			cmd.ValidArgsFunction = word(2, "read", "write", "admin")
+		case "roadctl account set-role":
+			cmd.ValidArgsFunction = word(1, "member", "admin")
 		case "roadctl account set-class":
 			cmd.ValidArgsFunction = word(1, classes...)
 		case "roadctl settings reset":
