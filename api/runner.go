@@ -81,26 +81,26 @@ type Fenced struct {
 
 // Job is the answer of POST /api/v1/runner/attempts/{attempt}/starting: leave to start, and what.
 type Job struct {
-	Attempt     string            `json:"attempt"`
-	Run         string            `json:"run"`
-	Tenant      string            `json:"tenant"`
-	Number      int               `json:"number"`
-	Command     []string          `json:"command"`
-	Env         map[string]string `json:"env" nullable:"false"`
-	Package     *JobObject        `json:"package,omitempty" doc:"tar.gz to unpack as the working folder."`
-	Image       *JobObject        `json:"image,omitempty" doc:"OCI image layout (tar) that is the root."`
-	Inputs      []JobInput        `json:"inputs" nullable:"false"`
-	Outputs     []Output          `json:"outputs" nullable:"false"`
-	Secrets     []string          `json:"secrets" nullable:"false" doc:"Names; their values are fetched apart."`
-	Checkpoint  *JobObject        `json:"checkpoint,omitempty" doc:"The last complete one of the Attempts before, as tar.gz."`
-	Resources   Resources         `json:"resources"`
-	Timeout     int64             `json:"timeoutSeconds"`
-	Grace       int64             `json:"graceSeconds"`
-	LogBytes    int64             `json:"logBytes"`
-	Pids        int64             `json:"pids"`
-	Network     bool              `json:"network,omitempty"`
-	Traceparent string            `json:"traceparent,omitempty"`
-	Progress    bool              `json:"progress,omitempty"`
+	Attempt        string            `json:"attempt"`
+	Run            string            `json:"run"`
+	Tenant         string            `json:"tenant"`
+	Number         int               `json:"number"`
+	Command        []string          `json:"command"`
+	Env            map[string]string `json:"env" nullable:"false"`
+	Package        *JobObject        `json:"package,omitempty" doc:"tar.gz to unpack as the working folder."`
+	Image          *JobObject        `json:"image,omitempty" doc:"OCI image layout (tar) that is the root."`
+	Inputs         []JobInput        `json:"inputs" nullable:"false"`
+	Outputs        []Output          `json:"outputs" nullable:"false"`
+	Secrets        []string          `json:"secrets" nullable:"false" doc:"Names; their values are fetched apart."`
+	Checkpoint     *JobObject        `json:"checkpoint,omitempty" doc:"The last complete one of the Attempts before."`
+	CheckpointName string            `json:"checkpointName,omitempty" doc:"The file's name, as the job gave it."`
+	Resources      Resources         `json:"resources"`
+	Timeout        int64             `json:"timeoutSeconds"`
+	Grace          int64             `json:"graceSeconds"`
+	LogBytes       int64             `json:"logBytes"`
+	Pids           int64             `json:"pids"`
+	Network        bool              `json:"network,omitempty"`
+	Traceparent    string            `json:"traceparent,omitempty"`
 }
 
 // JobObject is bytes that a runner may fetch for one Attempt, by GET /api/v1/runner/attempts/{attempt}/objects/{digest}.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"regexp"
 	"slices"
 
 	"github.com/roadstead/roadstead/api"
@@ -34,14 +35,16 @@ func (s *Service) GrantUpload(ctx context.Context, c Caller, attempt string, in 
 	return api.UploadGrant{Grant: secret, Path: "/api/v1/runner/uploads", ExpiresAt: g.ExpiresAt, Done: !g.DoneAt.IsZero()}, err
 }
 
+var checkpointName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$`)
+
 func (s *Service) checkGrant(in api.NewGrant, spec runs.Spec) error {
 	switch {
 	case in.Size < 0 || in.Size > s.cfg.MaxResult:
 		return fault.Invalid("size", "must be from 0 to %d", s.cfg.MaxResult)
-	case in.Kind == "checkpoint" && in.Name == "checkpoint":
+	case in.Kind == "checkpoint" && checkpointName.MatchString(in.Name):
 		return nil
 	case in.Kind == "checkpoint":
-		return fault.Invalid("name", "a checkpoint's is checkpoint")
+		return fault.Invalid("name", "a checkpoint's must be 1 to 100 letters, digits and . _ -")
 	case in.Kind != "result":
 		return fault.Invalid("kind", "must be result or checkpoint")
 	case !slices.ContainsFunc(spec.Outputs, func(o api.Output) bool { return o.Name == in.Name }):

@@ -77,7 +77,7 @@ func (s *Service) job(ctx context.Context, a runs.Attempt, r runs.Run, spec runs
 	}
 	last, found, err := s.ports.Records.LastCheckpoint(ctx, a.Run, a.Number)
 	if found {
-		job.Checkpoint = &api.JobObject{Digest: last.Digest, Size: last.Size}
+		job.Checkpoint, job.CheckpointName = &api.JobObject{Digest: last.Digest, Size: last.Size}, last.Name
 	}
 	return job, err
 }

@@ -1,0 +1,244 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/core/lifecycle"
+	"github.com/roadstead/roadstead/internal/executor"
+	"github.com/roadstead/roadstead/internal/fault"
+)
+
+// attempt follows one Attempt from leave to start to the accepted report. done says that the server needs to hear
+// nothing of it any more.
+func (r *Runner) attempt(ctx context.Context, h *held) (done bool, err error) {
+	id := h.assignment.Attempt
+	report, decided, err := r.state.report(id)
+	if err != nil {
+		return false, err
+	}
+	if !decided {
+		var job api.Job
+		job, err = r.startOrFind(ctx, h)
+		switch {
+		case h.isLost(r) || isLost(err):
+			return true, r.bury(h)
+		case ctx.Err() != nil:
+			return false, err
+		case errors.Is(err, errCancelled):
+			report = api.JobReport{Outcome: "cancelled", Manifest: []api.JobResult{}}
+		case err != nil:
+			report = cannotStart(err)
+		default:
+			report, err = r.follow(ctx, h, job)
+			if h.isLost(r) || isLost(err) {
+				return true, r.bury(h)
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+		report.Fence = h.assignment.Fence
+		if err := r.state.saveReport(id, report); err != nil {
+			return false, err
+		}
+	}
+	return r.report(ctx, h, report)
+}
+
+func (h *held) isLost(r *Runner) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return h.lost
+}
+
+// report repeats the report until the server has it, or says that it doesn't count.
+func (r *Runner) report(ctx context.Context, h *held, report api.JobReport) (done bool, err error) {
+	path := "/api/v1/runner/attempts/" + h.assignment.Attempt + "/report"
+	err = patiently(ctx, func() error { return r.client.post(ctx, path, report, nil) })
+	switch {
+	case err == nil:
+		r.cfg.Log.Info("reported", "attempt", h.assignment.Attempt, "outcome", report.Outcome, "reason", report.Reason, "exitCode", report.ExitCode)
+		return true, nil
+	case isLost(err):
+		return true, nil
+	case final(err):
+		return true, fmt.Errorf("the server refuses the report: %w", err)
+	}
+	return false, err
+}
+
+// bury waits until what is left of a lost Attempt is gone.
+func (r *Runner) bury(h *held) error {
+	r.mu.Lock()
+	a := h.attempt
+	r.mu.Unlock()
+	if a == nil {
+		return nil
+	}
+	if err := a.Renew(time.Now()); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	_, err := a.Wait(limited)
+	return err
+}
+
+func cannotStart(err error) api.JobReport {
+	return api.JobReport{Outcome: "failed", Reason: string(lifecycle.CannotStart), Detail: short(err.Error()), Manifest: []api.JobResult{}}
+}
+
+func short(s string) string { return s[:min(len(s), 1000)] }
+
+// startOrFind starts the Attempt, unless an earlier process of this runner did.
+func (r *Runner) startOrFind(ctx context.Context, h *held) (job api.Job, err error) {
+	id := h.assignment.Attempt
+	err = patiently(ctx, func() error {
+		return r.client.post(ctx, "/api/v1/runner/attempts/"+id+"/starting", api.Fenced{Fence: h.assignment.Fence}, &job)
+	})
+	found, attachErr := r.exec.Attach(id)
+	if attachErr == nil && found.Fence() != 0 {
+		r.mu.Lock()
+		h.attempt = found
+		r.mu.Unlock()
+		if err != nil && !isLost(err) {
+			return job, err
+		}
+		if isLost(err) {
+			// It runs already, so it is no news to start; whether the lease is lost, the next exchange says.
+			return job, r.outputsOf(h, &job)
+		}
+		return job, nil
+	}
+	if err != nil {
+		return job, err
+	}
+	if attachErr == nil { // a folder that was prepared and never started: begin anew
+		if err := found.Remove(); err != nil {
+			return job, err
+		}
+	} else if !fault.Is(attachErr, fault.NotFound) {
+		return job, attachErr
+	}
+	return job, r.start(ctx, h, job)
+}
+
+// start prepares the folders, fetches what the job needs and launches it.
+func (r *Runner) start(ctx context.Context, h *held, job api.Job) error {
+	id := h.assignment.Attempt
+	if err := r.state.write(filepath.Join("assignments", id+".job"), job); err != nil {
+		return err
+	}
+	layout, err := r.exec.Prepare(ctx, id)
+	if err != nil {
+		return err
+	}
+	spec := executor.Spec{
+		AttemptID: id, Fence: h.assignment.Fence, Argv: job.Command, Env: environment(job), Network: job.Network,
+		Grace: seconds(job.Grace), Limits: executor.Limits{
+			Timeout: seconds(job.Timeout), Memory: job.Resources.MemoryBytes, CPUMilli: job.Resources.MilliCPU, Pids: job.Pids,
+			Disk: job.Resources.DiskBytes, Log: job.LogBytes,
+		},
+	}
+	if spec.Package, err = r.cache.folder(ctx, r, h, job.Package, false); err != nil {
+		return err
+	}
+	if spec.Image, err = r.cache.folder(ctx, r, h, job.Image, true); err != nil {
+		return err
+	}
+	if err := r.fetchInputs(ctx, h, job, layout); err != nil {
+		return err
+	}
+	if len(job.Secrets) > 0 {
+		var given api.JobSecrets
+		if err := r.client.post(ctx, "/api/v1/runner/attempts/"+id+"/secrets", api.Fenced{Fence: h.assignment.Fence}, &given); err != nil {
+			return err
+		}
+		spec.Secrets = given.Secrets
+	}
+	return r.launch(ctx, h, spec)
+}
+
+// launch starts the payload with what is left of the lease, and tells the server. What was ordered meanwhile comes first.
+func (r *Runner) launch(ctx context.Context, h *held, spec executor.Spec) error {
+	r.mu.Lock()
+	spec.Lease = max(time.Until(h.renewed), time.Second)
+	cancelled := h.cancelled
+	r.mu.Unlock()
+	if cancelled {
+		return errCancelled
+	}
+	a, err := r.exec.Start(ctx, spec)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	h.attempt = a
+	if h.cancelled {
+		r.endLocked(h, lifecycle.CancelRequested)
+	}
+	if err := a.Renew(h.renewed); err != nil {
+		r.cfg.Log.Warn("a lease could not be passed on", "attempt", spec.AttemptID, "error", err)
+	}
+	r.mu.Unlock()
+	if _, over, err := a.Record(); err != nil || over {
+		return err // it could not start, or is over already: the record tells
+	}
+	return r.client.post(ctx, "/api/v1/runner/attempts/"+spec.AttemptID+"/running", api.Fenced{Fence: spec.Fence}, nil)
+}
+
+// errCancelled says that the end was ordered before the start.
+var errCancelled = errors.New("cancelled before it was started")
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+// environment is what the contract promises beside the folders.
+func environment(job api.Job) map[string]string {
+	env := map[string]string{}
+	for name, value := range job.Env {
+		env[name] = value
+	}
+	env["ROADSTEAD_RUN_ID"], env["ROADSTEAD_ATTEMPT"], env["ROADSTEAD_TENANT"] = job.Run, fmt.Sprint(job.Number), job.Tenant
+	if job.Traceparent != "" {
+		env["TRACEPARENT"] = job.Traceparent
+	}
+	return env
+}
+
+// fetchInputs puts the inputs and the last checkpoint where the job finds them.
+func (r *Runner) fetchInputs(ctx context.Context, h *held, job api.Job, layout executor.Layout) error {
+	for _, in := range job.Inputs {
+		if err := r.putInput(ctx, h, filepath.Join(layout.Inputs, filepath.FromSlash(in.Path)), in.Value, in.Object); err != nil {
+			return fmt.Errorf("input %s: %w", in.Path, err)
+		}
+	}
+	if job.Checkpoint == nil {
+		return nil
+	}
+	if err := r.putInput(ctx, h, filepath.Join(layout.CheckpointIn, job.CheckpointName), "", job.Checkpoint); err != nil {
+		return fmt.Errorf("checkpoint %s: %w", job.CheckpointName, err)
+	}
+	return nil
+}
+
+func (r *Runner) putInput(ctx context.Context, h *held, path, value string, o *api.JobObject) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	if o == nil {
+		_, err = f.WriteString(value)
+	} else if err = r.client.fetch(ctx, h, *o, f); err == nil {
+		err = checkDigest(f, *o)
+	}
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,392 @@
+// Package runner is the agent on a machine that runs Attempts: it keeps leases, starts sandboxes, carries logs and
+// results to the server, and says how each Attempt ended.
+//
+// It talks to the server by HTTP only, the embedded one too. What it took over it keeps on its disk before it says so,
+// and a report until the server has it, so that its own death loses nothing: the Attempts live on under their
+// supervisors and the next process finds them.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/core/lifecycle"
+	"github.com/roadstead/roadstead/internal/executor"
+	"github.com/roadstead/roadstead/internal/fault"
+)
+
+// Config says whose runner this is.
+type Config struct {
+	Server    string // URL
+	Dir       string // of the runner's state, its cache and its Attempts
+	Name      string
+	Token     string // to register with, once; not needed when the folder knows a registration
+	Capacity  api.Resources
+	Labels    map[string]string
+	Version   string
+	CacheSize int64 // bytes of unpacked packages and images that are kept; default 10 GiB
+	Log       *slog.Logger
+	Executor  executor.Config
+}
+
+// skew is what a lease is taken to be shorter than the server says: an Attempt is dead on this machine before anybody
+// may believe so elsewhere.
+const skew = 5 * time.Second
+
+// Runner is the agent. New, Run.
+type Runner struct {
+	cfg    Config
+	clock  clock.Clock
+	exec   *executor.Executor
+	state  *state
+	client *client
+	cache  *cache
+
+	mu      sync.Mutex
+	held    map[string]*held
+	retired bool // no new Attempts
+	news    chan struct{}
+	working sync.WaitGroup
+}
+
+// held is an Attempt that the runner has taken over and whose report the server doesn't have yet.
+type held struct {
+	assignment api.Assignment
+	cancelled  bool
+	lost       bool
+	attempt    *executor.Attempt // once there is one
+	renewed    time.Time         // until when it may run
+	stop       context.CancelFunc
+}
+
+// New opens the runner's folder. It refuses a machine that can't hold Attempts to their limits, saying what is missing.
+func New(ctx context.Context, cfg Config, clk clock.Clock) (*Runner, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.CacheSize == 0 {
+		cfg.CacheSize = 10 << 30
+	}
+	st, err := openState(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Executor.Dir = st.folder("attempts")
+	exec, err := executor.New(cfg.Executor)
+	if err != nil {
+		return nil, err
+	}
+	if report := exec.Probe(ctx); len(report.Missing) > 0 {
+		return nil, fault.New(fault.Conflict, "this machine can't hold Attempts to their limits: %s", list(report.Missing))
+	}
+	r := &Runner{
+		cfg: cfg, clock: clk, exec: exec, state: st, client: newClient(cfg.Server), held: map[string]*held{}, news: make(chan struct{}, 1),
+	}
+	r.cache, err = openCache(st.folder("cache"), cfg.CacheSize)
+	return r, err
+}
+
+func list(words []string) string {
+	out := ""
+	for i, w := range words {
+		if i > 0 {
+			out += "; "
+		}
+		out += w
+	}
+	return out
+}
+
+// Run registers the runner if it has to, takes up what an earlier process left, and works until the context ends. The
+// Attempts go on under their supervisors.
+func (r *Runner) Run(ctx context.Context) error {
+	if err := r.register(ctx); err != nil {
+		return err
+	}
+	if err := r.recover(ctx); err != nil {
+		return err
+	}
+	defer r.working.Wait()
+	wait := time.Second
+	for ctx.Err() == nil {
+		err := r.exchange(ctx)
+		switch {
+		case err == nil:
+			wait = time.Second
+			continue
+		case ctx.Err() != nil:
+			return nil
+		case isCode(err, 401):
+			return fmt.Errorf("the server doesn't know this runner any more (was it revoked?): %w", err)
+		case isCode(err, 400):
+			return err
+		}
+		r.cfg.Log.Warn("the server does not answer; what runs goes on until its lease ends", "error", err)
+		pause(ctx, wait)
+		wait = min(2*wait, 10*time.Second)
+	}
+	return nil
+}
+
+// pause waits, or returns early when the context ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func (r *Runner) register(ctx context.Context) error {
+	if r.state.registration.Key != "" {
+		r.client.key = r.state.registration.Key
+		return nil
+	}
+	if r.cfg.Token == "" {
+		return fault.Invalid("token", "the runner is not registered yet: give it a token (roadctl pools token POOL)")
+	}
+	var out api.RegisteredRunner
+	err := r.client.post(ctx, "/api/v1/runners/register", api.RegisterRunner{
+		Token: r.cfg.Token, Name: r.cfg.Name, Capacity: r.cfg.Capacity, Labels: r.cfg.Labels, Protocol: api.RunnerProtocol, Version: r.cfg.Version,
+	}, &out)
+	if err != nil {
+		return fmt.Errorf("registering with %s: %w", r.cfg.Server, err)
+	}
+	if err := r.state.saveRegistration(out); err != nil {
+		return err
+	}
+	r.client.key = out.Key
+	r.cfg.Log.Info("registered", "runner", out.Runner, "pool", out.Pool)
+	return nil
+}
+
+// exchange is one call to the server: leases are renewed, news come back.
+func (r *Runner) exchange(ctx context.Context) error {
+	limited, cancel := context.WithTimeout(ctx, 45*time.Second)
+	defer cancel()
+	in := api.Exchange{
+		Protocol: api.RunnerProtocol, Acknowledged: r.state.acknowledged(), Holds: r.holds(), Capacity: &r.cfg.Capacity,
+		WaitSeconds: max(1, r.state.registration.HeartbeatSeconds), Draining: r.isRetired(),
+	}
+	sent := time.Now() // the lease counts from before the call: the server may have heard it at once
+	stop := r.interruptible(limited, cancel)
+	defer stop()
+	var out api.Exchanged
+	if err := r.client.post(limited, "/api/v1/runner/exchange", in, &out); err != nil {
+		if errors.Is(err, context.Canceled) && ctx.Err() == nil {
+			return nil // there was news here that the server should hear
+		}
+		return err
+	}
+	r.renew(in.Holds, sent.Add(time.Duration(out.LeaseSeconds)*time.Second-skew))
+	for _, o := range out.Orders {
+		r.obey(o)
+	}
+	for _, a := range out.Assignments {
+		if err := r.takeOver(ctx, a); err != nil {
+			return err
+		}
+	}
+	if len(out.Assignments) == 0 {
+		r.state.acknowledge(out.Sequence)
+	}
+	if out.Drain && out.DrainSeconds > 0 {
+		r.drainBy(ctx, time.Duration(out.DrainSeconds)*time.Second)
+	}
+	return nil
+}
+
+// interruptible ends a waiting call when the runner has something new to say.
+func (r *Runner) interruptible(ctx context.Context, cancel context.CancelFunc) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		select {
+		case <-r.news:
+			cancel()
+		case <-done:
+		case <-ctx.Done():
+		}
+	}()
+	return func() { close(done) }
+}
+
+func (r *Runner) holds() []api.HeldLease {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := []api.HeldLease{}
+	for _, id := range slices.Sorted(maps.Keys(r.held)) {
+		if h := r.held[id]; !h.lost {
+			out = append(out, api.HeldLease{Attempt: id, Fence: h.assignment.Fence})
+		}
+	}
+	return out
+}
+
+// renew lets what was renewed run on.
+func (r *Runner) renew(holds []api.HeldLease, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, l := range holds {
+		h := r.held[l.Attempt]
+		if h == nil || h.lost {
+			continue
+		}
+		h.renewed = until
+		if h.attempt != nil {
+			if err := h.attempt.Renew(until); err != nil {
+				r.cfg.Log.Warn("a lease could not be passed on", "attempt", l.Attempt, "error", err)
+			}
+		}
+	}
+}
+
+// obey ends an Attempt as the server orders.
+func (r *Runner) obey(o api.Order) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.held[o.Attempt]
+	switch {
+	case h == nil:
+	case o.Order == "lost" && !h.lost:
+		r.loseLocked(h)
+	case o.Order == "cancel" && !h.cancelled:
+		h.cancelled = true
+		r.endLocked(h, lifecycle.CancelRequested)
+	}
+}
+
+// loseLocked kills an Attempt at once: it is somebody else's. Nothing is reported of it.
+func (r *Runner) loseLocked(h *held) {
+	h.lost = true
+	if h.attempt != nil {
+		if err := h.attempt.Renew(time.Now()); err != nil {
+			r.cfg.Log.Warn("a lost Attempt could not be killed; it dies at the end of its lease", "attempt", h.assignment.Attempt, "error", err)
+		}
+	}
+	h.stop()
+}
+
+func (r *Runner) endLocked(h *held, reason lifecycle.Reason) {
+	if h.attempt == nil {
+		return // it hears of it before it starts
+	}
+	if err := h.attempt.Cancel(reason); err != nil {
+		r.cfg.Log.Warn("an Attempt could not be ended", "attempt", h.assignment.Attempt, "error", err)
+	}
+}
+
+// takeOver keeps an assignment on the disk and starts to work on it. Only then it is acknowledged.
+func (r *Runner) takeOver(ctx context.Context, a api.Assignment) error {
+	if err := r.state.saveAssignment(a); err != nil {
+		return err
+	}
+	r.state.acknowledge(a.Sequence)
+	r.work(ctx, a)
+	return nil
+}
+
+// work follows one Attempt to its end in a goroutine of its own.
+func (r *Runner) work(ctx context.Context, a api.Assignment) {
+	r.mu.Lock()
+	if r.held[a.Attempt] != nil {
+		r.mu.Unlock()
+		return
+	}
+	inner, stop := context.WithCancel(ctx)
+	h := &held{assignment: a, stop: stop, renewed: time.Now().Add(time.Duration(r.state.registration.LeaseSeconds)*time.Second - skew)}
+	r.held[a.Attempt] = h
+	r.mu.Unlock()
+	r.working.Go(func() {
+		defer stop()
+		done, err := r.attempt(inner, h)
+		if err != nil && ctx.Err() == nil {
+			r.cfg.Log.Warn("an Attempt was given up", "attempt", a.Attempt, "error", err)
+		}
+		if done {
+			r.forget(a.Attempt)
+		}
+	})
+}
+
+// forget drops an Attempt that is over for the server too.
+func (r *Runner) forget(id string) {
+	r.mu.Lock()
+	h := r.held[id]
+	delete(r.held, id)
+	r.mu.Unlock()
+	a, err := r.exec.Attach(id)
+	if h != nil && err == nil {
+		if err := a.Remove(); err != nil {
+			r.cfg.Log.Warn("an Attempt's folder could not be wiped; the next start does it", "attempt", id, "error", err)
+		}
+	}
+	if err := r.state.drop(id); err != nil {
+		r.cfg.Log.Warn("an Attempt's record could not be removed", "attempt", id, "error", err)
+	}
+	select {
+	case r.news <- struct{}{}: // the server has a free place to hear of
+	default:
+	}
+}
+
+// recover finds what an earlier process left: Attempts that run are followed, others are settled.
+func (r *Runner) recover(ctx context.Context) error {
+	known, err := r.state.assignments()
+	if err != nil {
+		return err
+	}
+	found, err := r.exec.Sweep(func(id string) bool { _, ok := known[id]; return ok })
+	if err != nil {
+		return fmt.Errorf("looking for Attempts of an earlier process: %w", err)
+	}
+	for _, a := range found {
+		if _, ok := known[a.ID()]; !ok {
+			// Nobody knows whose it is any more; its lease ends it.
+			r.cfg.Log.Warn("an Attempt runs that nobody is known to have assigned", "attempt", a.ID())
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		r.work(ctx, known[id])
+	}
+	return nil
+}
+
+// Retire takes nothing new from now on; what runs goes on.
+func (r *Runner) Retire() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.retired = true
+}
+
+func (r *Runner) isRetired() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.retired
+}
+
+// drainBy ends what still runs when the drain's deadline passes.
+func (r *Runner) drainBy(ctx context.Context, left time.Duration) {
+	if left > time.Duration(max(1, r.state.registration.HeartbeatSeconds))*time.Second {
+		return // there will be another call before
+	}
+	r.working.Go(func() {
+		pause(ctx, left)
+		if ctx.Err() != nil {
+			return
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, id := range slices.Sorted(maps.Keys(r.held)) {
+			r.endLocked(r.held[id], lifecycle.Drained)
+		}
+	})
+}
