@@ -237,7 +237,7 @@ func (s *Service) follow(b *booking, ticket string) (api.Booking, error) {
 		}
 	}
 	if est, known := s.machine.Estimate(now, e.Key); known || s.machine.Active(e.Key) {
-		out.Class, out.Ticket = est.Class.String(), s.ticket(e.Key, est.Arrival)
+		out.Class, out.Ticket = est.Class.String(), s.ticket(e.Key, est.Arrival, s.clock.Wall())
 	}
 	out.MissesNotAfter = s.misses(b, out, wall)
 	return out, nil

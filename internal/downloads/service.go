@@ -158,7 +158,7 @@ func (s *Service) ask(e session.Event, mayHold bool) (*Pass, *hold, error) {
 	switch answer.Kind {
 	case session.Serve:
 		est, _ := s.machine.Estimate(now, e.Key)
-		p := &Pass{service: s, key: e.Key, class: answer.Class, ticket: s.ticket(e.Key, est.Arrival), from: e.From, lane: s.lane(e.Key, answer.Class)}
+		p := &Pass{service: s, key: e.Key, class: answer.Class, ticket: s.ticket(e.Key, est.Arrival, s.clock.Wall()), from: e.From, lane: s.lane(e.Key, answer.Class)}
 		s.passes++
 		return p, nil, nil
 	case session.Refuse:
@@ -192,7 +192,9 @@ func (s *Service) apply(now clock.Mono, e session.Event) (answer session.Effect)
 
 func (s *Service) act(f session.Effect) {
 	s.meters.effect(f)
-	s.bookings.effect(f, s.clock.Wall())
+	if s.bookings.bySession[f.Key] != nil {
+		s.bookings.effect(f, s.clock.Wall())
+	}
 	if f.Kind == session.Seated || f.Kind == session.Paused || f.Kind == session.Finished {
 		s.wake(f.Key)
 	}
@@ -219,8 +221,10 @@ func (s *Service) mayHold(now clock.Mono, e session.Event, answer session.Effect
 		s.holding++
 		return h
 	}
-	est, waits := s.machine.Estimate(now, e.Key)
-	if answer.Kind != session.Wait || !waits || !est.Called || s.draining || s.atDoor >= doorMost(s.machine.Policy()) {
+	if answer.Kind != session.Wait || s.draining || s.atDoor >= doorMost(s.machine.Policy()) {
+		return nil
+	}
+	if est, waits := s.machine.Estimate(now, e.Key); !waits || !est.Called {
 		return nil
 	}
 	s.atDoor++
@@ -256,20 +260,18 @@ func (s *Service) letGo(k session.Key, h *hold) {
 func (s *Service) waiting(now clock.Mono, k session.Key) *Waiting {
 	est, _ := s.machine.Answer(now, k)
 	wall := s.clock.Wall()
-	at := func(m clock.Mono) *time.Time {
-		t := wall.Add(m.Sub(now)).Truncate(time.Millisecond)
-		return &t
-	}
+	at := func(m clock.Mono) time.Time { return wall.Add(m.Sub(now)).Truncate(time.Millisecond) }
 	check := est.Check.Sub(now)
 	w := &Waiting{
 		Fault: fault.Later(fault.Busy, api.ReasonQueued, check, "waiting for a seat; the place is kept"),
 		Wait: api.Wait{
-			Known: est.Known, Position: est.Position, CheckAt: *at(est.Check), CheckInMillis: check.Milliseconds(), Class: est.Class.String(),
+			Known: est.Known, Position: est.Position, CheckAt: at(est.Check), CheckInMillis: check.Milliseconds(), Class: est.Class.String(),
 		},
-		Ticket: s.ticket(k, est.Arrival),
+		Ticket: s.ticket(k, est.Arrival, wall),
 	}
 	if est.Known {
-		w.Wait.StartsAt, w.Wait.StartsEarliest, w.Wait.StartsLatest = at(est.Start), at(est.Earliest), at(est.Latest)
+		starts := [...]time.Time{at(est.Start), at(est.Earliest), at(est.Latest)}
+		w.Wait.StartsAt, w.Wait.StartsEarliest, w.Wait.StartsLatest = &starts[0], &starts[1], &starts[2]
 	}
 	return w
 }
@@ -284,21 +286,22 @@ func (s *Service) turnAway(now clock.Mono, e session.Event) error {
 			arrival = e.Arrival
 		}
 	}
-	check := s.clock.Wall().Add(drainRetry).Truncate(time.Millisecond)
+	wall := s.clock.Wall()
 	return &Waiting{
-		Fault: busy, Ticket: s.ticket(e.Key, arrival),
-		Wait: api.Wait{CheckAt: check, CheckInMillis: drainRetry.Milliseconds(), Class: e.Class.String()},
+		Fault: busy, Ticket: s.ticket(e.Key, arrival, wall),
+		Wait: api.Wait{CheckAt: wall.Add(drainRetry).Truncate(time.Millisecond), CheckInMillis: drainRetry.Milliseconds(), Class: e.Class.String()},
 	}
 }
 
 // drainRetry is when clients turned away by a stopping server come back.
 const drainRetry = 5 * time.Second
 
-func (s *Service) ticket(k session.Key, arrival clock.Mono) string {
+// ticket vouches at wall, the time now, for a place (D-8.1).
+func (s *Service) ticket(k session.Key, arrival clock.Mono, wall time.Time) string {
 	if s.signer == nil {
 		return ""
 	}
-	return s.signer.Sign(k, s.base.Add(time.Duration(arrival)), s.clock.Wall())
+	return s.signer.Sign(k, s.base.Add(time.Duration(arrival)), wall)
 }
 
 // Drain ends every hold and turns away all that have no seat; active sessions go on (D-7.4).
