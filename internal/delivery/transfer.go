@@ -21,7 +21,8 @@ const (
 	firstBytes = 2 << 10                // sent together with the header: some clients stall between the two
 	pieceSize  = 64 << 10               // of one write of many from a buffer
 	minSlice   = 16 << 10               // for the slowest reader
-	maxSlice   = 1 << 20                // the governor's longest
+	firstSlice = 1 << 20                // as long as nothing is known of the reader
+	maxSlice   = 4 << 20                // the governor's longest
 	slowest    = 16 << 10               // bytes per second that a write from a buffer is given on top of Idle
 	look       = 5 * time.Second        // how often a kernel send that blocks is looked after
 	sliceTime  = 100 * time.Millisecond // that a slice takes a slow reader
@@ -47,7 +48,7 @@ type transfer struct {
 
 func newTransfer(w http.ResponseWriter, r *http.Request, a *Answer, f *os.File, flow *governor.Flow, o Options) *transfer {
 	t := &transfer{w: w, control: http.NewResponseController(w), answer: a, file: f, flow: flow, opt: o,
-		pace: flow.Slice(), meter: newMeter(r.Context())}
+		pace: min(flow.Slice(), firstSlice), meter: newMeter(r.Context())}
 	if r.TLS == nil {
 		t.kernel, _ = w.(io.ReaderFrom)
 	}

@@ -113,11 +113,13 @@ func (g *Governor) Config() Config {
 	return g.conf
 }
 
-// Slices are what one Take should ask for: 8 ms of the link, so that turns are short, but long enough to be cheap.
+// Slices are what one Take should ask for: 8 ms of the link, so that turns are short, but long enough to be cheap. The
+// longest are of links of 4 Gbit/s and more, and of those without a ceiling: four times the bytes for each system call
+// are 5 % of the CPU.
 const (
 	sliceTime = 8 * time.Millisecond
 	minSlice  = 64 << 10
-	maxSlice  = 1 << 20
+	maxSlice  = 4 << 20
 )
 
 func sliceAt(c Config) int64 {

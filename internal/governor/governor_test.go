@@ -146,10 +146,10 @@ func TestSlice(t *testing.T) {
 		conf Config
 		want int64
 	}{
-		{Config{}, 1 << 20},
+		{Config{}, 4 << 20},
 		{Config{Total: 40_000_000}, 320_000},
 		{Config{Total: 1_000_000}, 64 << 10},
-		{Config{Total: 1e12}, 1 << 20},
+		{Config{Total: 1e12}, 4 << 20},
 		{Config{Total: 1e9, PerPrincipal: 40_000_000}, 320_000},
 		{Config{PerPrincipal: 40_000_000}, 320_000},
 	} {
