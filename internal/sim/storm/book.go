@@ -44,7 +44,7 @@ type record struct {
 	slow     bool       // one who read it was
 	flagged  bool       // the machine wants its seat back
 	owes     bool       // yielded and did not start since
-	leavers  int        // how many had left the queue when it yielded
+	heads    claimants  // who may be the one it yielded to
 	ready    int        // ticks in a row it could have had a seat that stood free
 
 	passed int // later ones that started while it could have
@@ -67,20 +67,19 @@ type book struct {
 	held    [class.Count]int
 	open    int // responses
 	holds   []int
-	queued  []int // waiting, by principal
+	queued  [][class.Count]int // waiting, by principal and class
 
 	lastTick clock.Mono
 	changed  clock.Mono // settings or windows, last
 	grace    clock.Mono // after a late tick nobody is dropped before it (D-7.3)
 	narrow   clock.Mono
 	settle   clock.Mono
-	leavers  int
 	exhumed  bool // the bound was reached: tombstones may be gone before their time
 	turns    turns
 }
 
 func newBook(w *world, principals int) *book {
-	return &book{w: w, records: map[session.Key]*record{}, holds: make([]int, principals), queued: make([]int, principals), turns: newTurns(principals)}
+	return &book{w: w, records: map[session.Key]*record{}, holds: make([]int, principals), queued: make([][class.Count]int, principals), turns: newTurns(principals)}
 }
 
 // served reports whether a session's responses may run.
@@ -104,7 +103,7 @@ func (b *book) join(r *record, s standing) {
 		b.waiting = append(b.waiting, r)
 		b.lines[r.class]++
 		b.held[r.class] += len(r.holders)
-		b.queued[r.principal]++
+		b.queued[r.principal][r.class]++
 	case active:
 		r.at = len(b.active)
 		b.active = append(b.active, r)
@@ -130,8 +129,7 @@ func (b *book) leave(r *record) {
 		b.waiting = out(b.waiting)
 		b.lines[r.class]--
 		b.held[r.class] -= len(r.holders)
-		b.queued[r.principal]--
-		b.leavers++
+		b.queued[r.principal][r.class]--
 		b.turns.left(b, r)
 	case active:
 		b.active = out(b.active)
@@ -154,7 +152,7 @@ func (b *book) move(r *record, s standing) {
 // enqueue makes a record wait.
 func (b *book) enqueue(now clock.Mono, r *record) {
 	b.move(r, waiting)
-	r.since, r.passed, r.own = now, 0, b.queued[r.principal]
+	r.since, r.passed, r.own = now, 0, b.queued[r.principal][r.class]-1
 	r.deadline = now.Add(session.MinCheck + session.NoShowSlack)
 	b.setBound(r)
 }
@@ -182,8 +180,7 @@ func (b *book) under(principal int) bool { return b.holds[principal] < b.w.polic
 
 // aged reports whether a record may have left its class's order by age.
 func (b *book) aged(now clock.Mono, r *record) bool {
-	a := b.w.policy.Aging
-	return a > 0 && r.arrival != unknownArrival && now.Sub(r.arrival) >= a || b.w.agedOnce
+	return b.w.aging > 0 && r.arrival != unknownArrival && now.Sub(r.arrival) >= b.w.aging
 }
 
 // request is told before the machine of who asks, so that effects find a record.

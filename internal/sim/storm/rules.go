@@ -124,7 +124,7 @@ func (b *book) started(now clock.Mono, r *record, e *session.Effect) {
 		b.fail(r.key, "a session of class %s starts outside its window (D-5.2)", r.class)
 	case now < b.settle:
 		b.fail(r.key, "a seat is given while the server settles (D-2.12)")
-	case r.owes && b.leavers == r.leavers:
+	case r.owes && r.heads.wait():
 		b.fail(r.key, "who yielded takes a seat while the one it yielded to waits (D-4.5)")
 	}
 	w.stats.started(e)
@@ -192,11 +192,11 @@ func (b *book) yielded(now clock.Mono, r *record, tick bool) {
 	if n := len(b.active); n > b.w.policy.Sessions {
 		b.fail(r.key, "a session yields a seat that is nobody's: %d taken of %d (D-4.5, D-9.3)", n, b.w.policy.Sessions)
 	}
-	if !b.claimed(r) {
+	if r.heads = b.claimants(r, false); len(r.heads) == 0 {
 		b.fail(r.key, "a session yields though nobody waits for its seat (D-4.5)")
 	}
 	b.enqueue(now, r)
-	r.arrival, r.owes, r.leavers = now, true, b.leavers
+	r.arrival, r.owes = now, true
 }
 
 // mayFlag checks whose seat the machine wants back.
@@ -208,21 +208,46 @@ func (b *book) mayFlag(now clock.Mono, r *record) {
 		b.fail(r.key, "a seat held for %s is asked back (D-4.5)", now.Sub(r.since))
 	case !b.w.policy.Preempt:
 		b.fail(r.key, "a seat is asked back though preemption is off (D-4.5)")
-	case !b.claimed(r):
+	case len(b.claimants(r, true)) == 0:
 		b.fail(r.key, "a seat is asked back though nobody waits who may have it (D-4.5)")
 	}
 }
 
-// claimed reports whether somebody waits who may take this one's seat: of a higher class, or under its share while this
-// one's principal is over its own.
-func (b *book) claimed(r *record) bool {
-	over := b.holds[r.principal] > b.w.policy.PerPrincipal
-	for _, o := range b.waiting {
-		if o.class < r.class || o.class == r.class && over && b.under(o.principal) {
-			return true
+// claimant is a session that waited since an instant.
+type claimant struct {
+	record *record
+	since  clock.Mono
+}
+
+type claimants []claimant
+
+// wait reports whether all of them wait yet: then the head that a seat was yielded to does.
+func (all claimants) wait() bool {
+	for _, c := range all {
+		if c.record.standing != waiting || c.record.since != c.since {
+			return false
 		}
 	}
-	return false
+	return true
+}
+
+// claimants are those waiting who may take this one's seat: of a higher class, or under their share while this one's
+// principal is over its own; their window open, the seat theirs by the reserve, and, when full is asked, no other free
+// for them (D-4.5).
+func (b *book) claimants(r *record, full bool) (all claimants) {
+	p := &b.w.policy
+	over := b.holds[r.principal] > p.PerPrincipal
+	below := b.seats[1] + b.seats[2] + b.seats[3]
+	for _, o := range b.waiting {
+		reserved := o.class != 0 && (r.class == 0 || below > p.Sessions-p.Reserve)
+		if reserved || !b.admits(o.class) || full && b.seatFor(o.class) {
+			continue
+		}
+		if o.class < r.class || o.class == r.class && over && b.under(o.principal) {
+			all = append(all, claimant{o, o.since})
+		}
+	}
+	return all
 }
 
 // compare holds the machine's own counts against the book's (D-2.13).
@@ -253,7 +278,11 @@ func (b *book) told(now clock.Mono, r *record, e session.Estimate) {
 	if e.Known && (e.Earliest > e.Start || e.Start > e.Latest || e.Earliest < now || e.Position < 1 || e.Position > len(b.waiting)) {
 		b.fail(r.key, "is told %+v with %d waiting (D-6.1)", e, len(b.waiting))
 	}
-	if most := session.MaxStretched * 11 / 10; e.Check <= now || e.Check.Sub(now) > most {
+	most := session.MaxCheck
+	if b.w.policy.PollBudget > 0 {
+		most = session.MaxStretched
+	}
+	if in := e.Check.Sub(now); in < time.Second || in > most*11/10 {
 		b.fail(r.key, "is to ask again in %s (D-6.2)", e.Check.Sub(now))
 	}
 	r.deadline = e.Check.Add(session.NoShowSlack)

@@ -23,7 +23,7 @@ func (w *world) boot(waiters bool) error {
 	}
 	w.machine, w.born, w.base, w.frozen = m, w.now, w.wall(), false
 	w.book = newBook(w, w.sc.principals)
-	w.ticked = w.now
+	w.ticked, w.aging = w.now, w.policy.Aging
 	if waiters {
 		m.Settle(clock.Mono(session.SettleFor))
 		w.book.settle, w.book.narrow = clock.Mono(session.SettleFor), clock.Mono(session.SettleFor+4*time.Second)

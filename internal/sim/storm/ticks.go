@@ -85,23 +85,26 @@ func (b *book) vacancies(now clock.Mono) {
 }
 
 // Starvation. A session that could have a seat is passed by later ones no more than its turns allow. In ordered, with P
-// principals and weights w: each of the own downloads before it, and itself, costs a round, in which every other
-// principal of its class goes once; meanwhile class j goes w_j times for each w_c of its own. That makes
-// (own+1) * P * sum(w)/w_c. Of those called at once the first to come goes first (D-2.12), so the order may slip by as
-// many as are called; the bound is doubled for it and 8 seats' worth is added. Age moves a session into a lane that has
-// one turn a round for all the aged, oldest first: the same arithmetic with those before it there in place of own. It
-// holds while the principal is under its share, at the offer as well as at the start: one that fills its share with
-// downloads of a higher class leaves nothing for its own lower ones.
+// principals and weights w: each of its principal's downloads before it in its class, and itself, costs a round, in which
+// every other principal of the class goes once, and one of them may have a turn owed from when it had its share (D-4.4);
+// meanwhile class j goes w_j times for each w_c of its own. That makes (own+2) * P * sum(w)/w_c. Of those called at once
+// the first to come goes first (D-2.12): twice as many as there are seats. Age moves a session into a lane that has one
+// turn a round for all the aged, oldest first: the same arithmetic, with those before it there in place of own. It holds
+// while the principal is under its share, at the offer as well as at the start: one that fills its share with downloads
+// of a higher class leaves nothing for its own lower ones.
 func (b *book) setBound(r *record) {
-	p, sum := &b.w.policy, uint32(0)
+	p, sum, turns := &b.w.policy, uint32(0), len(b.holds)
 	for _, w := range p.Weights {
 		sum += w
 	}
-	rounds := func(own int, weight uint32) int { return (own + 1) * len(b.holds) * int(sum) / int(weight) }
-	r.bound = 2*rounds(r.own, p.Weights[r.class]) + 8*p.Sessions + 20
+	if p.Aging > 0 {
+		turns++ // that of the aged
+	}
+	rounds := func(own int, weight uint32) int { return (own + 2) * turns * int(sum) / int(weight) }
+	r.bound = rounds(r.own, p.Weights[r.class]) + 2*p.Sessions
 	if p.Aging > 0 {
 		for c := 1; c <= int(r.class); c++ {
-			r.bound += 2 * rounds(len(b.waiting), p.Weights[c])
+			r.bound += rounds(len(b.waiting), p.Weights[c])
 		}
 	}
 }
@@ -115,7 +118,8 @@ func (b *book) overtakes(now clock.Mono, starts *record) {
 		if !b.admits(r.class) || !b.seatFor(r.class) || !b.under(r.principal) || r.owes || now > r.deadline && len(r.holders) == 0 {
 			continue
 		}
-		own := starts.principal == r.principal && starts.class < r.class // a principal's people go before its machines
+		// a principal's people go before its machines for its last seat (D-4.4)
+		own := starts.principal == r.principal && starts.class < r.class && b.holds[r.principal]+1 >= b.w.policy.PerPrincipal
 		if !own && !r.skipped {
 			r.passed++
 		}
@@ -128,7 +132,7 @@ func (b *book) starves(now clock.Mono, r *record, called bool) {
 	if called || b.w.policy.Strategy != session.Ordered {
 		return
 	}
-	r.own = max(r.own, b.queued[r.principal]-1)
+	r.own = max(r.own, b.queued[r.principal][r.class]-1)
 	b.setBound(r)
 	if r.passed > r.bound {
 		b.fail(r.key, "%d later sessions started since it came %s ago, its turns allow %d (D-3.1)", r.passed, now.Sub(r.since), r.bound)

@@ -132,7 +132,7 @@ func (w *world) restart() {
 	if err := w.boot(w.waiters); err != nil {
 		w.broken = err
 	}
-	w.rates, w.agedOnce, w.ranges = false, false, false
+	w.rates, w.ranges = false, false
 	w.noteAll("a new process starts", 0, 0)
 }
 
@@ -176,11 +176,11 @@ func (w *world) configure() {
 		w.broken = err
 		return
 	}
-	w.agedOnce = w.agedOnce || old.Aging > 0
+	w.ages(p.Aging)
 	w.ranges = w.ranges || p.RangesPerSession < old.RangesPerSession
-	w.policy, w.set = p, p
+	w.set, w.policy = p, w.machine.Policy() // seats that follow the link stay as many as they are
 	w.book.fresh()
-	w.noteAll("settings: {a} seats, a share of {b}", int64(p.Sessions), int64(p.PerPrincipal))
+	w.noteAll("settings: {a} seats, a share of {b}", int64(w.policy.Sessions), int64(p.PerPrincipal))
 	w.noteAll("settings: strategy {a}, reserve {b}", int64(p.Strategy), int64(p.Reserve))
 }
 

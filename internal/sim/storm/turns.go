@@ -30,15 +30,16 @@ func (t *turns) reset() {
 }
 
 // started counts a start, before the book moves it, and checks the bound: the order of marks alone keeps a pair within
-// one start each; of those called together the first to come goes first (D-2.12), and twice as many as there are seats
-// are called. A called client is away from the door for a second in six, so luck can favour one a few times in a row.
+// one start each; of those called together the first to come goes first, and twice as many as there are seats are called
+// (D-2.12): so many starts may come before the turn of another, and no more. Of two principals one may have a turn owed
+// from when it had its share (D-4.4).
 func (t *turns) started(b *book, _ clock.Mono, r *record) {
 	if b.w.sc.weather != shares || b.w.policy.Strategy != session.Ordered {
 		return
 	}
 	t.shut(b)
 	w := &b.w.policy.Weights
-	slack := float64(2*b.w.policy.Sessions + 1)
+	called := float64(2 * b.w.policy.Sessions)
 	for j := range t.classes {
 		o := class.Class(j)
 		if o == r.class {
@@ -49,13 +50,13 @@ func (t *turns) started(b *book, _ clock.Mono, r *record) {
 		}
 		t.classes[r.class][j] += 1 / float64(w[r.class])
 		lead := t.classes[r.class][j] - t.classes[j][r.class]
-		unit := 1/float64(w[r.class]) + 1/float64(w[j])
-		b.w.stats.Lead = max(b.w.stats.Lead, lead/unit/slack)
-		if lead > unit*slack {
-			b.fail(r.key, "class %s is %.1f rounds ahead of class %s, allowed are %.1f (D-4.1)", r.class, lead, o, unit*slack)
+		most := (1+called)/float64(w[r.class]) + 1/float64(w[j])
+		b.w.stats.Lead = max(b.w.stats.Lead, lead/most)
+		if lead > most {
+			b.fail(r.key, "class %s is %.1f rounds ahead of class %s, allowed are %.1f (D-4.1)", r.class, lead, o, most)
 		}
 	}
-	t.peers(b, r, int32(slack)+3)
+	t.peers(b, r, int32(called)+2)
 	if b.holds[r.principal]+1 >= b.w.policy.PerPrincipal {
 		for c := range t.principals {
 			t.forget(c, r.principal) // at its share its turns pass, and don't come back (D-4.4)

@@ -48,11 +48,11 @@ type world struct {
 	beat            clock.Mono // just before each half second, so that the bytes of a second are told in it
 	ticks           int
 	tickGap         time.Duration
-	ticked          clock.Mono // the last tick, in world time
-	ranges          bool       // the ranges of a session were lowered while some were open
-	agedOnce        bool       // aging was on before: some may stand among the aged still
-	flags           int        // seats asked back and given at once in this tick
-	waiters         bool       // downloads were waiting when the process died
+	ticked          clock.Mono    // the last tick, in world time
+	ranges          bool          // the ranges of a session were lowered while some were open
+	aging           time.Duration // the least there was in this process; 0 none: who waited less cannot have aged
+	flags           int           // seats asked back and given at once in this tick
+	waiters         bool          // downloads were waiting when the process died
 	ghosts          int
 
 	story  story
@@ -279,4 +279,11 @@ func (w *world) stuck() session.Key {
 		}
 	}
 	return session.Key{}
+}
+
+// ages notes an aging time that comes into force.
+func (w *world) ages(a time.Duration) {
+	if a > 0 && (w.aging == 0 || a < w.aging) {
+		w.aging = a
+	}
 }
