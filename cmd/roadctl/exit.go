@@ -187,6 +187,10 @@ func missingHint(message string) string {
 		list = "roadctl key ls"
 	case "tenant":
 		list = "roadctl tenant ls"
+	case "package":
+		list = "roadctl packages ls"
+	case "secret":
+		list = "roadctl secrets ls"
 	}
 	return fmt.Sprintf("check the name with %q; what you may not see is not found either", list)
 }
