@@ -27,6 +27,7 @@ const (
 // Path prefixes of the server.
 const (
 	PathFiles   = "/files/"          // /files/{repository}/{path}
+	PathRuns    = "/api/v1/runs/"    // + id
 	PathLinks   = "/l/"              // /l/{token}
 	PathUploads = "/api/v1/uploads/" // resumable uploads, tus 1.0
 )

@@ -173,12 +173,11 @@ type Usage struct {
 
 // Result is one verified output of a Run.
 type Result struct {
-	Name       string `json:"name"`
-	Repository string `json:"repository"`
-	Path       string `json:"path"`
-	Digest     string `json:"digest"`
-	Size       int64  `json:"size"`
-	MediaType  string `json:"mediaType,omitempty"`
+	Name      string `json:"name"`
+	Path      string `json:"path" doc:"Where to GET it; a large one waits its turn like any download."`
+	Digest    string `json:"digest"`
+	Size      int64  `json:"size"`
+	MediaType string `json:"mediaType,omitempty"`
 }
 
 // RunEvent is one step in the life of a Run.

@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"path"
 	"regexp"
 	"slices"
 
@@ -62,14 +61,11 @@ func (s *Service) Upload(ctx context.Context, secret string, length int64, body 
 	if length >= 0 && length != g.Size {
 		return fault.New(fault.IntegrityMismatch, "the grant is for %d bytes, the request has %d", g.Size, length)
 	}
-	if _, err := s.ports.Objects.Put(ctx, g.Tenant, resultPath(g), "application/octet-stream", g.Digest, g.Size, body); err != nil {
+	if err := s.ports.Objects.Put(ctx, g.Digest, g.Size, body); err != nil {
 		return err
 	}
 	return s.ports.Records.FinishGrant(ctx, g.ID, s.now())
 }
-
-// resultPath is where an Attempt's object lies in its tenant's part of the store: no two Attempts ever share a path (R-6.4, R03).
-func resultPath(g Grant) string { return path.Join("runs", g.Run, g.Attempt, g.Kind+"s", g.Name) }
 
 const grantPrefix = "rsg_"
 

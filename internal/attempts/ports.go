@@ -3,7 +3,6 @@ package attempts
 import (
 	"context"
 	"io"
-	"os"
 	"time"
 
 	"github.com/roadstead/roadstead/api"
@@ -119,16 +118,12 @@ type ElementResult struct {
 	Result api.Result
 }
 
-// Objects keeps the bytes, in the tenant's own part of the store.
+// Objects keeps bytes by their digest. Results are found through their Run, which only its tenant sees.
 type Objects interface {
-	// Put stores an object under the path of the tenant's results; nothing stays when size or digest differ.
-	Put(ctx context.Context, tenant, path, mediaType, digest string, size int64, body io.Reader) (repository string, err error)
+	// Put stores an object; nothing stays when size or digest differ. It is on the disk when Put returns.
+	Put(ctx context.Context, digest string, size int64, body io.Reader) error
 	// Has reports whether the object is there, whole.
-	Has(ctx context.Context, tenant, digest string, size int64) (bool, error)
-	// Open gives an object that an Attempt was promised.
-	Open(ctx context.Context, digest string) (*os.File, error)
-	// Repository names the tenant's part of the store.
-	Repository(tenant string) string
+	Has(ctx context.Context, digest string, size int64) (bool, error)
 }
 
 // Secrets gives values to Attempts and hides them in what comes back.

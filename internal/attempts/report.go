@@ -108,16 +108,14 @@ func (s *Service) verify(ctx context.Context, a runs.Attempt, spec runs.Spec, re
 		if !known || g.Size != m.Size {
 			return nil, fault.Missing(fmt.Sprintf("result %q with digest %s", m.Name, m.Digest))
 		}
-		there, err := s.ports.Objects.Has(ctx, a.Tenant, g.Digest, g.Size)
+		there, err := s.ports.Objects.Has(ctx, g.Digest, g.Size)
 		if err != nil {
 			return nil, err
 		}
 		if !there {
 			return nil, fault.Missing(fmt.Sprintf("the object of result %q", m.Name))
 		}
-		results = append(results, api.Result{
-			Name: out.Name, Repository: s.ports.Objects.Repository(a.Tenant), Path: resultPath(g), Digest: g.Digest, Size: g.Size, MediaType: out.MediaType,
-		})
+		results = append(results, api.Result{Name: out.Name, Digest: g.Digest, Size: g.Size, MediaType: out.MediaType})
 	}
 	for name := range named {
 		return nil, fault.New(fault.Conflict, "result %q is none of the Run's outputs", name)

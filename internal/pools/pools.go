@@ -79,4 +79,3 @@ func (s *Service) MoneyLeft(ctx context.Context, tenant string) (micro int64, li
 	b, err := s.store.Budget(ctx, tenant)
 	return b.Limit - b.Spent, b.Revision > 0, err
 }
-

@@ -88,12 +88,12 @@ func (s *Store) LastCheckpoint(ctx context.Context, run string, before int) (att
 func (s *Store) Results(ctx context.Context, id string) ([]attempts.ElementResult, error) {
 	all, err := list(ctx, s.read, func(r row) (e attempts.ElementResult, err error) {
 		var array string
-		err = r.Scan(&array, &e.Index, &e.Result.Name, &e.Result.Repository, &e.Result.Path, &e.Result.Digest, &e.Result.Size, &e.Result.MediaType)
+		err = r.Scan(&array, &e.Index, &e.Result.Name, &e.Result.Digest, &e.Result.Size, &e.Result.MediaType)
 		if array == "" || array != id {
 			e.Index = -1
 		}
 		return e, err
-	}, `SELECT r.array_id, r.array_index, s.name, s.repository, s.path, s.digest, s.size, s.media_type
+	}, `SELECT r.array_id, r.array_index, s.name, s.digest, s.size, s.media_type
 		FROM runs r JOIN run_results s ON s.run = r.id
 		WHERE r.id = $1 OR (r.array_id = $1 AND r.array_id <> '') ORDER BY r.array_index, r.id, s.name`, id)
 	return all, s.fail("listing results", err)

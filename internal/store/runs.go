@@ -147,8 +147,10 @@ func (s *Store) RunDetails(ctx context.Context, run string) (d runs.Details, err
 
 func readResults(ctx context.Context, q querier, run string) ([]api.Result, error) {
 	return list(ctx, q, func(r row) (one api.Result, err error) {
-		return one, r.Scan(&one.Name, &one.Repository, &one.Path, &one.Digest, &one.Size, &one.MediaType)
-	}, `SELECT name, repository, path, digest, size, media_type FROM run_results WHERE run = $1 ORDER BY name`, run)
+		err = r.Scan(&one.Name, &one.Digest, &one.Size, &one.MediaType)
+		one.Path = api.PathRuns + run + "/results/" + one.Name
+		return one, err
+	}, `SELECT name, digest, size, media_type FROM run_results WHERE run = $1 ORDER BY name`, run)
 }
 
 func readProgress(ctx context.Context, q querier, run string) (*api.Progress, error) {

@@ -201,8 +201,8 @@ func (s *Store) writeRun(ctx context.Context, tx *sql.Tx, r runs.Run) error {
 
 func insertResults(ctx context.Context, tx *sql.Tx, run string, e runs.Ending) error {
 	for _, res := range e.Results {
-		if _, err := exec(ctx, tx, `INSERT INTO run_results (run, name, attempt, repository, path, digest, size, media_type) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
-			run, res.Name, e.Attempt, res.Repository, res.Path, res.Digest, res.Size, res.MediaType); err != nil {
+		if _, err := exec(ctx, tx, `INSERT INTO run_results (run, name, attempt, digest, size, media_type) VALUES ($1, $2, $3, $4, $5, $6)`,
+			run, res.Name, e.Attempt, res.Digest, res.Size, res.MediaType); err != nil {
 			return err
 		}
 	}

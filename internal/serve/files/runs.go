@@ -43,7 +43,7 @@ func (h *RunFiles) Result(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Cache-Control", "private, no-cache")
-	f := artifacts.File{Repository: res.Repository, Path: res.Path, Digest: res.Digest, Size: res.Size, MediaType: res.MediaType}
+	f := artifacts.File{Path: res.Name, Digest: res.Digest, Size: res.Size, MediaType: res.MediaType}
 	return h.download(w, r, caller, f, f.Digest)
 }
 

@@ -156,8 +156,6 @@ CREATE TABLE run_results (
 	run        KEYTEXT NOT NULL,
 	name       KEYTEXT NOT NULL,
 	attempt    TEXT NOT NULL,
-	repository TEXT NOT NULL,
-	path       TEXT NOT NULL,
 	digest     TEXT NOT NULL,
 	size       BIGINT NOT NULL,
 	media_type TEXT NOT NULL,
