@@ -54,7 +54,7 @@ type Effect struct {
 // Bounds of a preview.
 const (
 	curveMost  = 5000 // schedules
-	firesMost  = 1_000_000
+	firesMost  = 500_000
 	peaksMost  = 5
 	partsMost  = 10
 	peaksApart = time.Hour
@@ -111,7 +111,7 @@ func curve(ctx context.Context, all []Schedule, from time.Time, week bool) Curve
 		minutes, c.Step = 7*minutes, time.Hour
 	}
 	sum := newMinutes(minutes)
-	times, fires := make([][]time.Time, len(all)), 0
+	times, fires := make([][]int64, len(all)), 0
 	for i, d := range all {
 		if ctx.Err() != nil {
 			return c
@@ -122,7 +122,7 @@ func curve(ctx context.Context, all []Schedule, from time.Time, week bool) Curve
 		}
 		times[i] = d.times(from, minutes)
 		fires += len(times[i])
-		sum.add(d, times[i], from, d.place(), 1)
+		sum.add(d, times[i], d.place(), 1)
 	}
 	slots := sum.slots()
 	c.Buckets = buckets(slots, from, c.Step)
@@ -133,13 +133,16 @@ func curve(ctx context.Context, all []Schedule, from time.Time, week bool) Curve
 	return c
 }
 
-// times are the instants whose Runs can reach into the curve, whatever the spread.
-func (s Schedule) times(from time.Time, minutes int) []time.Time {
+// times are the instants, in seconds from one on, whose Runs can reach into the curve, whatever the spread.
+func (s Schedule) times(from time.Time, minutes int) (out []int64) {
 	rule, err := ParseRule(s.Plan.Rule, s.Plan.Zone)
 	if err != nil {
 		return nil
 	}
-	return slices.Collect(rule.Between(from.Add(-s.Shape.Duration-maxSpread), from.Add(time.Duration(minutes)*time.Minute)))
+	for at := range rule.Between(from.Add(-s.Shape.Duration-maxSpread), from.Add(time.Duration(minutes)*time.Minute)) {
+		out = append(out, at.Unix()-from.Unix())
+	}
+	return out
 }
 
 // minutes holds, for each minute, by how many slots it differs from the one before: a Run costs two additions.
@@ -148,9 +151,9 @@ type minutes []int64
 func newMinutes(n int) minutes { return make(minutes, n+1) }
 
 // add counts the Runs of a schedule at its place in a spread, sign times.
-func (m minutes) add(d Schedule, times []time.Time, from time.Time, place time.Duration, sign int64) {
+func (m minutes) add(d Schedule, times []int64, place time.Duration, sign int64) {
 	last := len(m) - 1
-	for begin, end := range d.spans(times, from, place) {
+	for begin, end := range d.spans(times, place) {
 		if end > 0 && begin < last {
 			m[max(begin, 0)] += sign * d.Shape.Slots
 			m[min(end, last)] -= sign * d.Shape.Slots
@@ -158,30 +161,30 @@ func (m minutes) add(d Schedule, times []time.Time, from time.Time, place time.D
 	}
 }
 
-// spans walks the minutes that each Run is in, counted from an instant: from begin up to and without end. Where Runs may
-// not overlap, the next one's begin is the end of one.
-func (s Schedule) spans(times []time.Time, from time.Time, place time.Duration) iter.Seq2[int, int] {
+// spans walks the minutes that each Run is in: from begin up to and without end. Where Runs may not overlap, the next
+// one's begin is the end of one.
+func (s Schedule) spans(times []int64, place time.Duration) iter.Seq2[int, int] {
 	return func(yield func(begin, end int) bool) {
-		takes := max(s.Shape.Duration, time.Second)
+		takes, moved := int64(max(s.Shape.Duration, time.Second)/time.Second), int64(place/time.Second)
 		for i, at := range times {
-			at = at.Add(place)
-			begin := int(floorDiv(at.Sub(from), time.Minute))
-			end := int(floorDiv(at.Add(takes).Sub(from)+time.Minute-1, time.Minute))
+			at += moved
+			end := minuteOf(at + takes + 59)
 			if s.Plan.Overlap != Allow && i+1 < len(times) {
-				end = min(end, int(floorDiv(times[i+1].Add(place).Sub(from), time.Minute)))
+				end = min(end, minuteOf(times[i+1]+moved))
 			}
-			if !yield(begin, end) {
+			if !yield(minuteOf(at), end) {
 				return
 			}
 		}
 	}
 }
 
-func floorDiv(a, b time.Duration) time.Duration {
-	if q := a / b; a%b < 0 {
-		return q - 1
+// minuteOf is the minute that a second is in; seconds before the first count down.
+func minuteOf(second int64) int {
+	if second < 0 {
+		return int((second - 59) / 60)
 	}
-	return a / b
+	return int(second / 60)
 }
 
 // slots are the slots of each minute.
@@ -208,7 +211,7 @@ func buckets(slots []int64, from time.Time, step time.Duration) (out []Bucket) {
 }
 
 // peaks finds the highest minutes and who makes them.
-func peaks(slots []int64, all []Schedule, times [][]time.Time, from time.Time) (out []Peak) {
+func peaks(slots []int64, all []Schedule, times [][]int64, from time.Time) (out []Peak) {
 	order := make([]int, len(slots))
 	for i := range order {
 		order[i] = i
@@ -224,7 +227,7 @@ func peaks(slots []int64, all []Schedule, times [][]time.Time, from time.Time) (
 		}
 		p := Peak{At: at, Slots: slots[minute]}
 		for i, d := range all {
-			n := d.in(minute, times[i], from)
+			n := d.in(minute, times[i])
 			switch {
 			case n == 0:
 			case d.Tenant == all[0].Tenant:
@@ -241,8 +244,8 @@ func peaks(slots []int64, all []Schedule, times [][]time.Time, from time.Time) (
 }
 
 // in is how many slots the schedule asks for in a minute.
-func (s Schedule) in(minute int, times []time.Time, from time.Time) (slots int64) {
-	for begin, end := range s.spans(times, from, s.place()) {
+func (s Schedule) in(minute int, times []int64) (slots int64) {
+	for begin, end := range s.spans(times, s.place()) {
 		if begin <= minute && minute < end {
 			slots += s.Shape.Slots
 		}
@@ -252,17 +255,17 @@ func (s Schedule) in(minute int, times []time.Time, from time.Time) (slots int64
 
 // effects moves the schedules of the highest peak, the first alone and then all of its tenant's, to their places in other
 // spreads.
-func effects(sum minutes, all []Schedule, times [][]time.Time, from, peak time.Time) (out []Effect) {
+func effects(sum minutes, all []Schedule, times [][]int64, from, peak time.Time) (out []Effect) {
 	minute := int(peak.Sub(from) / time.Minute)
 	for _, spread := range spreads() {
 		e := Effect{Spread: spread}
 		moved := slices.Clone(sum)
 		for i, d := range all {
-			if i > 0 && (d.Tenant != all[0].Tenant || d.in(minute, times[i], from) == 0) {
+			if i > 0 && (d.Tenant != all[0].Tenant || d.in(minute, times[i]) == 0) {
 				continue
 			}
-			moved.add(d, times[i], from, d.place(), -1)
-			moved.add(d, times[i], from, Place(d.Tenant, d.Name, spread), 1)
+			moved.add(d, times[i], d.place(), -1)
+			moved.add(d, times[i], Place(d.Tenant, d.Name, spread), 1)
 			if i == 0 {
 				e.Alone = slices.Max(moved.slots())
 			}

@@ -15,6 +15,7 @@ const (
 	batch      = 100              // schedules claimed in one transaction
 	submitters = 4                // submits under way at once
 	handover   = 30 * time.Second // who claimed a fire has this long to submit it before anybody may
+	submitTime = 20 * time.Second // of one submit; less than the handover, so its claimer hears of it first
 	longestTry = 10 * time.Minute // between two tries, at most
 	giveUp     = 24 * time.Hour   // after this long without an answer whether there is a Run
 	mostRounds = 100              // batches of one call
@@ -169,7 +170,9 @@ func (s *Service) submit(ctx context.Context, f Fire) {
 	if f.State != Pending || ctx.Err() != nil {
 		return
 	}
-	run, err := s.submitter.SubmitScheduled(ctx, f)
+	limited, cancel := context.WithTimeout(ctx, submitTime)
+	defer cancel()
+	run, err := s.submitter.SubmitScheduled(limited, f)
 	if ctx.Err() != nil && err != nil {
 		return
 	}
