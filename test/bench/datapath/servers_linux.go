@@ -2,7 +2,7 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/delivery"
 	"github.com/roadstead/roadstead/internal/governor"
@@ -24,7 +26,7 @@ import (
 const unreached = 1 << 50
 
 // serveFile is the server process: one file, three ways.
-func serveFile(path string) error {
+func serveFile(path, congestion string) error {
 	g, err := governor.New(governor.Config{Total: unreached}, clock.NewSystem())
 	if err != nil {
 		return err
@@ -60,12 +62,31 @@ func serveFile(path string) error {
 		defer f.Close()
 		content(&copying{w, r, f}, r)
 	})
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := listen(congestion)
 	if err != nil {
 		return err
 	}
 	fmt.Println(ln.Addr())
 	return (&http.Server{Handler: mux, ReadHeaderTimeout: time.Minute, ConnContext: delivery.ConnContext}).Serve(ln)
+}
+
+// listen opens a free port with a congestion control of its own, the system's when it is empty.
+func listen(congestion string) (*net.TCPListener, error) {
+	choose := func(_, _ string, c syscall.RawConn) error {
+		if congestion == "" {
+			return nil
+		}
+		var failure error
+		err := c.Control(func(fd uintptr) {
+			failure = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestion)
+		})
+		return errors.Join(err, failure)
+	}
+	ln, err := (&net.ListenConfig{Control: choose}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	return ln.(*net.TCPListener), nil
 }
 
 // copying is the governed writer that loses sendfile: io.Copy hands it 32 KiB at a time.
@@ -94,12 +115,12 @@ func (s *server) stop() {
 	_ = s.cmd.Wait()
 }
 
-func startOwn(file string) (*server, error) {
+func startOwn(file, congestion string) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(self, "-serve", file)
+	cmd := exec.Command(self, "-serve", file, "-congestion", congestion)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
@@ -126,21 +147,24 @@ http {
 }
 `
 
-func startNginx(dir string) (*server, error) {
+func startNginx(dir, congestion string) (*server, error) {
 	bin, err := exec.LookPath("nginx")
 	if err != nil {
 		if bin, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
 			return nil, err
 		}
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0") // a free port
+	ln, err := listen(congestion)
 	if err != nil {
 		return nil, err
 	}
+	defer ln.Close()
 	addr := ln.Addr().String()
-	if err := ln.Close(); err != nil {
+	inherited, err := ln.File()
+	if err != nil {
 		return nil, err
 	}
+	defer inherited.Close()
 	user, err := exec.Command("id", "-un").Output()
 	if err != nil {
 		return nil, err
@@ -151,6 +175,8 @@ func startNginx(dir string) (*server, error) {
 		return nil, err
 	}
 	cmd := exec.Command(bin, "-c", conf, "-e", filepath.Join(dir, "nginx.err"))
+	cmd.ExtraFiles = []*os.File{inherited}
+	cmd.Env = append(os.Environ(), "NGINX=3;") // the listener that it takes over, as at an upgrade
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	if err := cmd.Start(); err != nil {
 		return nil, err
@@ -189,22 +215,15 @@ func children(pid int) (out []int) {
 	return out
 }
 
-// cpu is the processor time of processes so far, in seconds.
+// cpu is the processor time of processes so far, user and system, in seconds.
 func cpu(pids []int) (float64, error) {
-	var ticks float64
+	var all time.Duration
 	for _, pid := range pids {
-		b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
+		var t unix.Timespec
+		if err := unix.ClockGettime(int32(^pid<<3|2), &t); err != nil { // as clock_getcpuclockid names it
 			return 0, err
 		}
-		f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		for _, s := range f[11:13] { // user and system time
-			v, err := strconv.ParseFloat(s, 64)
-			if err != nil {
-				return 0, err
-			}
-			ticks += v
-		}
+		all += time.Duration(t.Nano())
 	}
-	return ticks / 100, nil
+	return all.Seconds(), nil
 }

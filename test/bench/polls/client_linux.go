@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/ticket"
 )
@@ -125,21 +127,13 @@ func busy(in *bufio.Reader) error {
 	}
 }
 
-// cpu is the processor time of a process so far, in seconds.
+// cpu is the processor time of a process so far, user and system, in seconds.
 func cpu(pid int) (float64, error) {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|2), &t); err != nil { // as clock_getcpuclockid names it
 		return 0, err
 	}
-	ticks := 0.0
-	for _, s := range strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))[11:13] { // user and system time
-		v, err := strconv.ParseFloat(s, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += v
-	}
-	return ticks / 100, nil
+	return time.Duration(t.Nano()).Seconds(), nil
 }
 
 // figures are what a server says of itself, and the kernel of it.
