@@ -22,13 +22,18 @@ const (
 type Meter struct {
 	slot  int64 // the one being filled
 	bytes [meterSlots]int64
+	total int64
 }
 
 // Add counts bytes carried up to now.
 func (m *Meter) Add(now clock.Mono, n int64) {
 	m.roll(now)
 	m.bytes[index(m.slot)] += n
+	m.total += n
 }
+
+// Total is all that was ever carried, in bytes.
+func (m *Meter) Total() int64 { return m.total }
 
 // Peak is the best rate of the last minute in bytes per second; 0 while the link has not carried for a second.
 func (m *Meter) Peak(now clock.Mono) int64 {

@@ -17,20 +17,24 @@ func (m *Machine) Estimate(now clock.Mono, k Key) (e Estimate, ok bool) {
 	if r.state != waiting {
 		return Estimate{Class: r.class, Arrival: r.arrival()}, false
 	}
-	return m.look(now, h, r), true
+	e, _ = m.look(now, h, r)
+	return e, true
 }
 
 // Answer is Estimate for a client that is told: the first interval told with a place is kept as a promise to be scored
 // (D-6.3), and the client has until its check time and some slack to come back (D-2.11).
 func (m *Machine) Answer(now clock.Mono, k Key) (e Estimate, ok bool) {
-	e, ok = m.Estimate(now, k)
-	if !ok {
-		return e, false
-	}
 	h := m.index.find(&m.records, &k)
+	if h == 0 || m.records.at(h).state != waiting {
+		return m.Estimate(now, k)
+	}
 	r := m.records.at(h)
+	e, width := m.look(now, h, r)
+	if r.promise.point != 0 {
+		m.overdue(now, r)
+	}
 	if e.Known && r.promise.point == 0 {
-		m.keep(r, e, m.plan.width(e.Start.Sub(now)))
+		m.keep(now, r, &e, width)
 	}
 	r.deadline = e.Check.Add(NoShowSlack)
 	m.arm(now, h, r)
@@ -62,32 +66,34 @@ func (m *Machine) Sending(now clock.Mono, within time.Duration) (n int) {
 	return n
 }
 
-// look makes the estimate of a waiting session.
-func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
-	e := Estimate{Class: r.class, Arrival: r.arrival()}
+// look makes the estimate of a waiting session; width is the unit of how uncertain its start is.
+func (m *Machine) look(now clock.Mono, h uint32, r *record) (e Estimate, width time.Duration) {
+	e = Estimate{Class: r.class, Arrival: r.arrival()}
 	if r.has(fresh) || now < m.settle {
 		e.Check = now.Add(m.firstCheck(now, r))
-		return e
+		return e, 0
 	}
 	m.makePlan(now)
 	place, _ := m.queue.Place(m.item(h, r))
 	e.Position, e.Called = place+1, r.has(marked)
 	if !m.plan.known {
 		e.Check = now.Add(m.spread(r.key, m.blindCheck(r, place)))
-		return e
+		return e, 0
 	}
-	e.Start = max(now, m.plan.at.Add(m.plan.start(h, r, place)))
+	soonest := max(now, m.plan.at.Add(m.plan.start(h, r, place)))
+	opens := now
 	if !m.admits(r.class) {
 		changes := m.windows[r.class].changes
 		if len(changes) == 0 {
 			e.Check = now.Add(m.spread(r.key, MaxCheck)) // nobody knows when its window opens
-			return e
+			return e, 0
 		}
-		e.Start = max(e.Start, changes[0])
+		opens = max(now, changes[0])
+		soonest = max(soonest, opens)
 	}
 	e.Known = true
-	wait := e.Start.Sub(now)
-	m.around(now, &e, m.plan.width(wait))
+	width = m.foretell(now, &e, r.rank, opens, soonest)
+	wait := soonest.Sub(now)
 	// Whoever starts before it would poll again waits here: the right one is there when its seat comes, however short
 	// the turns are, and those behind it don't go first.
 	e.Called = e.Called || wait <= DoorSoon
@@ -96,7 +102,7 @@ func (m *Machine) look(now clock.Mono, h uint32, r *record) Estimate {
 		check = MinCheckHead
 	}
 	e.Check = now.Add(m.spread(r.key, check))
-	return e
+	return e, width
 }
 
 // start is when a session at a place starts, from the plan's instant.

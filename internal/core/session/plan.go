@@ -22,6 +22,7 @@ type plan struct {
 	drained clock.Mono    // when nothing waits any more
 	number  uint32
 	seats   forecast.Seats
+	ahead   anticipation
 }
 
 type planned struct {
@@ -89,6 +90,7 @@ func (m *Machine) makePlan(now clock.Mono) {
 		p.last = t
 	}
 	p.finish(m, now, t, bytes, left)
+	m.foresee(now)
 }
 
 // finish works out what lies beyond the entries.

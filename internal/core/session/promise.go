@@ -1,6 +1,7 @@
 package session
 
 import (
+	"math"
 	"time"
 
 	"github.com/roadstead/roadstead/internal/class"
@@ -8,45 +9,88 @@ import (
 	"github.com/roadstead/roadstead/internal/core/forecast"
 )
 
-// width is the unit of a start's uncertainty: one seat turn, or a fifth of the wait if that is more.
-func (p *plan) width(wait time.Duration) time.Duration { return max(p.turn, wait/5, time.Millisecond) }
-
-// around sets the interval and the quantiles around the point of an estimate, as wide as the last starts say (D-6.3).
-func (m *Machine) around(now clock.Mono, e *Estimate, width time.Duration) {
-	s := m.learnt[e.Class].Spread()
-	at := func(widths float64) clock.Mono { return max(now, e.Start.Add(scaled(width, widths))) }
-	e.Earliest, e.P10, e.P50, e.P90, e.Latest = at(s.Early), at(s.P10), at(s.P50), at(s.P90), at(s.Late)
+// promise is the first start announced with a place, to be scored when the session starts (D-6.3): a point, and what was
+// told around it in thousandths of a width.
+type promise struct {
+	point  uint32 // ms after arrival; 0 when none was announced
+	width  uint32 // ms
+	early  int16
+	p10    int16
+	p90    int16
+	late   int16
+	missed bool // its p90 went by, and that was learnt
+	blind  bool // its quantiles are not what was learnt
 }
 
-func scaled(width time.Duration, widths float64) time.Duration {
-	return time.Duration(float64(width) * widths)
+// thousandths are widths in the unit of promises; what is told is rounded to it, so that it is what is scored.
+func thousandths(widths float64) int16 {
+	return int16(min(max(math.Round(1000*widths), math.MinInt16), math.MaxInt16))
+}
+
+func scaled(width time.Duration, thousandths int16) time.Duration {
+	return time.Duration(float64(width) * float64(thousandths) / 1000)
+}
+
+// foretell sets the point of an estimate and the quantiles and the interval around it, as wide as the last starts say
+// (D-6.3), for a session that would start at the soonest instant, of which nothing passes on the link before its window
+// opens.
+func (m *Machine) foretell(now clock.Mono, e *Estimate, rank uint8, opens, soonest clock.Mono) (width time.Duration) {
+	wait, late := m.plan.ahead.expect(rank, soonest.Sub(opens))
+	e.Start = opens.Add(wait)
+	width = max(m.plan.turn, e.Start.Sub(now)/5, late, time.Millisecond)
+	s := m.learnt[e.Class].Spread(float64(late)/float64(width), m.plan.ahead.blind(now, e.Start.Sub(now)))
+	at := func(widths float64) clock.Mono { return max(now, e.Start.Add(scaled(width, thousandths(widths)))) }
+	e.Earliest, e.P10, e.P50, e.P90, e.Latest = at(s.Early), at(s.P10), at(s.P50), at(s.P90), at(s.Late)
+	return width
 }
 
 // keep notes what a client is told first, to be scored.
-func (m *Machine) keep(r *record, e Estimate, width time.Duration) {
-	thousandths := func(at clock.Mono) int16 {
-		return int16(min(max(1000*float64(at.Sub(e.Start))/float64(width), -1<<15), 1<<15-1))
-	}
+func (m *Machine) keep(now clock.Mono, r *record, e *Estimate, width time.Duration) {
+	at := func(t clock.Mono) int16 { return thousandths(float64(t.Sub(e.Start)) / float64(width)) }
 	r.promise = promise{
 		point: max(milliseconds(e.Start.Sub(r.arrival())), 1), width: max(milliseconds(width), 1),
-		early: milliseconds(e.Start.Sub(e.Earliest)), late: milliseconds(e.Latest.Sub(e.Start)),
-		p10: thousandths(e.P10), p90: thousandths(e.P90),
+		early: at(e.Earliest), p10: at(e.P10), p90: at(e.P90), late: at(e.Latest),
+		blind: m.plan.ahead.blind(now, e.Start.Sub(now)),
 	}
 }
 
-// score tells of a start beside what was promised, and learns from it.
+func (r *record) point() clock.Mono {
+	return r.arrival().Add(time.Duration(r.promise.point) * time.Millisecond)
+}
+
+// told is the instant so far from the point.
+func (r *record) told(thousandths int16) clock.Mono {
+	return r.point().Add(scaled(time.Duration(r.promise.width)*time.Millisecond, thousandths))
+}
+
+// overdue learns from a session that still waits past the p90 it was told: when it starts is known too late.
+func (m *Machine) overdue(now clock.Mono, r *record) {
+	if p := &r.promise; !p.blind && !p.missed && now > r.told(p.p90) {
+		p.missed = true
+		m.learnt[r.class].After(true)
+	}
+}
+
+// score tells of a start beside what was promised, and learns from it. A wait is scored once; who waits anew after a
+// pause is promised anew.
 func (m *Machine) score(e *Effect, r *record) {
-	if r.promise.point == 0 {
+	m.plan.ahead.started[r.class].Sessions++
+	m.plan.ahead.started[r.class].Bytes += r.left
+	p := r.promise
+	if p.point == 0 {
 		return
 	}
-	width := time.Duration(r.promise.width) * time.Millisecond
-	e.Promised = true
-	e.Point = r.arrival().Add(time.Duration(r.promise.point) * time.Millisecond)
-	at := func(thousandths int16) clock.Mono { return e.Point.Add(scaled(width, float64(thousandths)/1000)) }
-	e.P10, e.P90 = at(r.promise.p10), at(r.promise.p90)
-	e.Earliest = e.Point.Add(-time.Duration(r.promise.early) * time.Millisecond)
-	e.Latest = e.Point.Add(time.Duration(r.promise.late) * time.Millisecond)
-	m.learnt[r.class].Learn(float64(e.At.Sub(e.Point)) / float64(width))
+	e.Promised, e.Point = true, r.point()
+	e.Earliest, e.P10, e.P90, e.Latest = r.told(p.early), r.told(p.p10), r.told(p.p90), r.told(p.late)
+	c := &m.learnt[r.class]
+	c.Learn(float64(e.At.Sub(e.Point)) / float64(time.Duration(p.width)*time.Millisecond))
+	if !p.blind {
+		c.Before(e.At < e.P10)
+	}
+	if !p.blind && !p.missed {
+		c.After(e.At > e.P90)
+	}
+	r.promise = promise{}
 }
 
 func milliseconds(d time.Duration) uint32 { return uint32(min(max(d.Milliseconds(), 0), 1<<32-1)) }

@@ -52,16 +52,6 @@ type record struct {
 	noted     bool  // changed since the journal heard of it
 }
 
-// promise is the first start announced with a place, to be scored when the session starts (D-6.3).
-type promise struct {
-	point uint32 // ms after arrival; 0 when none was announced
-	early uint32 // ms, how long before the point the interval began
-	late  uint32 // ms, how long after the point it ended
-	width uint32 // ms, the unit of the quantiles
-	p10   int16  // thousandths of the width after the point
-	p90   int16
-}
-
 func (r *record) has(f uint8) bool { return r.flags&f != 0 }
 func (r *record) set(f uint8)      { r.flags |= f }
 func (r *record) clear(f uint8)    { r.flags &^= f }
