@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,7 +87,7 @@ func empty(t *testing.T, e *executor.Executor) {
 }
 
 func spec(t *testing.T, args ...string) executor.Spec {
-	id := strings.NewReplacer("/", "-", " ", "-", "#", "-").Replace(t.Name())
+	id := regexp.MustCompile(`[^A-Za-z0-9]`).ReplaceAllString(t.Name(), "-")
 	return executor.Spec{
 		AttemptID: "att_" + id[max(len(id)-60, 0):], Fence: 7, Argv: append([]string{"/roadstead/package/payload"}, args...), Package: filepath.Dir(payload),
 		Limits: executor.Limits{Timeout: time.Minute, Memory: 128 << 20, CPUMilli: 2000, Pids: 64, Disk: 16 << 20, Log: 1 << 20},
@@ -415,6 +416,31 @@ func TestSupervisorLost(t *testing.T) {
 	}
 	if _, err := e.Start(t.Context(), s); !fault.Is(err, fault.Conflict) {
 		t.Errorf("launched again: %v", err)
+	}
+}
+
+// A supervisor that was stopped, and so kills nothing at the deadline, is killed by whoever waits, and its payload with it.
+func TestSupervisorFrozen(t *testing.T) {
+	fixture(t)
+	c := config(t)
+	e, err := executor.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Overdue(time.Second)
+	defer empty(t, e)
+	marker := fmt.Sprintf("frozen-%d", os.Getpid())
+	s := spec(t, "daemon", marker, "stay")
+	s.Limits.Timeout = time.Second
+	a := start(t, e, s)
+	if err := unix.Kill(supervisorOf(t, c.Dir, s.AttemptID), unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(t, a); r.Reason != lifecycle.RunnerLost || r.Usage.Wall < 2*time.Second || r.Usage.Wall > 6*time.Second {
+		t.Errorf("%+v", r)
+	}
+	if left := processes(t, "daemon "+marker); len(left) > 0 {
+		t.Errorf("left: %v", left)
 	}
 }
 

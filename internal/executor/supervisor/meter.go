@@ -3,7 +3,6 @@ package supervisor
 import (
 	"errors"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -51,7 +50,7 @@ const blockSize = 512
 
 type file struct{ dev, ino uint64 }
 
-// measure adds up; it stops once the limit is passed. What can't be measured counts as everything: a tree deeper than a path
+// measure adds up; it stops once the limit is passed. What can't be measured counts as just too much: a tree deeper than a path
 // can name, or a folder locked away from us.
 func (m *meter) measure(limit int64) (total int64) {
 	seen := map[file]struct{}{}
@@ -83,7 +82,7 @@ func (m *meter) measure(limit int64) (total int64) {
 		return nil
 	})
 	if err != nil {
-		return math.MaxInt64
+		return limit + 1
 	}
 	if total <= limit {
 		m.deleted(add)

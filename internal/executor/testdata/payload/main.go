@@ -38,7 +38,7 @@ func main() {
 		"mount": mount, "namespace": namespace, "read": read, "write": write, "connect": connect, "abstract": abstract, "fork": fork,
 		"memory": memory, "disk": disk, "bigfile": bigFile, "held": held, "mapped": mapped, "deep": deep, "flood": flood, "ptrace": ptrace, "see": see, "device": device,
 	}
-	jobs := map[string]func([]string) error{"tour": tour, "daemon": daemon, "sleep": sleep, "exit": exit, "runner": runner, "print": printSecret, "leave": leave}
+	jobs := map[string]func([]string) error{"tour": tour, "daemon": daemon, "sleep": sleep, "exit": exit, "runner": runner, "print": printSecret, "leave": leave, "probe": probe}
 	if job, is := jobs[os.Args[1]]; is {
 		if err := job(args); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -60,9 +60,20 @@ func supervise(args []string) error {
 	return supervisor.Main(os.Stdin, os.Stdout)
 }
 
-// mount makes a mount, as what is read-only could be made writable.
+// any is nil if one of the ways worked.
+func any(ways ...error) error {
+	for _, err := range ways {
+		if err == nil {
+			return nil
+		}
+	}
+	return errors.Join(ways...)
+}
+
+// mount makes what is read-only writable, or mounts something of its own.
 func mount([]string) error {
-	return errors.Join(unix.Mount("", "/usr", "", unix.MS_REMOUNT|unix.MS_BIND, ""), unix.Mount("none", "/mnt", "tmpfs", 0, ""))
+	return any(unix.Mount("", "/proc", "", unix.MS_REMOUNT|unix.MS_BIND, ""), unix.Mount("", "/usr", "", unix.MS_REMOUNT|unix.MS_BIND, ""),
+		unix.Mount("none", "/tmp", "tmpfs", 0, ""))
 }
 
 // namespace asks for a user namespace, in which one would be root again.
@@ -231,11 +242,11 @@ func flood(args []string) error {
 	return nil
 }
 
-func ptrace([]string) error {
-	return errors.Join(unix.PtraceAttach(os.Getppid()), func() error {
-		_, err := os.ReadFile("/proc/" + strconv.Itoa(os.Getppid()) + "/environ")
-		return err
-	}())
+// ptrace takes hold of a process of the host and reads its environment.
+func ptrace(args []string) error {
+	pid, _ := strconv.Atoi(args[0])
+	_, err := os.ReadFile(filepath.Join("/proc", args[0], "environ"))
+	return any(unix.PtraceAttach(pid), err)
 }
 
 // see looks for processes that are none of its own.
@@ -371,5 +382,23 @@ func runner(args []string) error {
 	}
 	fmt.Println("started")
 	time.Sleep(10 * time.Minute)
+	return nil
+}
+
+// probe says what is missing on this machine for this user.
+func probe(args []string) error {
+	var c executor.Config
+	if err := json.Unmarshal([]byte(args[0]), &c); err != nil {
+		return err
+	}
+	e, err := executor.New(c)
+	if err != nil {
+		return err
+	}
+	for _, m := range e.Probe(context.Background()).Missing {
+		fmt.Println(m)
+	}
+	_, err = e.Prepare(context.Background(), "att_1")
+	fmt.Println("prepare:", err)
 	return nil
 }
