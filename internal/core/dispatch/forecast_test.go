@@ -186,7 +186,7 @@ func TestPreview(t *testing.T) {
 // arrivals in bursts, weights. Intervals are bounded: on average no wider than two and a half times the wait and a turn of a slot.
 func TestIntervalsHoldWhatTheySay(t *testing.T) {
 	inside, all := 0, 0
-	for seed := range uint64(12) {
+	for seed := uint64(1000); seed < 1010; seed++ { // the constants were chosen on loads 0 to 11
 		in, n, wide := intervals(t, seed)
 		t.Logf("load %d: %.3f of %d starts inside p10..p90, as wide as %.2f of the wait", seed, float64(in)/float64(n), n, wide)
 		if part := float64(in) / float64(n); part < 0.65 || part > 0.90 {
