@@ -1,10 +1,11 @@
 // Command queue measures the download machine against simple baselines in the same run: a map plus a binary heap for
 // its operations, a sort of the whole queue for its tick. It prints one line a measure and fails when one is past its
-// limit. Times are this thread's CPU time, medians of five.
+// limit. Times are this thread's CPU time. The operations of the machine and of the map and heap take turns, a thousand
+// at a time, and each turn is compared with the one before it, so that both meet the same neighbours on their machine,
+// the same cold caches and the same collector; the median of these ratios counts.
 package main
 
 import (
-	"container/heap"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -23,8 +24,11 @@ import (
 const (
 	small, large = 65536, 1 << 20
 	principals   = 10_000
-	batch        = 20_000
-	rounds       = 5
+	batch        = 20_000 // how many fewer wait than fit, at most
+	turn         = 4000   // operations timed together
+	turns        = 30
+	served       = 500 // starts timed together: freeing so many seats at once is what takes the time
+	rounds       = 9
 )
 
 func main() {
@@ -35,18 +39,21 @@ func main() {
 		ok = ok && good
 		fmt.Printf("measure=%s value=%.3g limit=%.3g ok=%v\n", name, value, limit, good)
 	}
-	base := baselineArrive(large)
-	lo, hi := measure(small), measure(large)
+	other := newRival(large)
+	lo, hi := measure(small, other), measure(large, other)
 	for i, name := range operations {
-		report("queue_"+name+"_1048576_vs_heap_arrive", hi.op[i]/base, 3)
-		report("queue_"+name+"_growth_from_65536", hi.op[i]/lo.op[i], 4)
+		report("queue_"+name+"_1048576_vs_heap_arrive", hi.op[i].ratio(), 3)
+		report("queue_"+name+"_growth_from_65536", hi.op[i].ratio()/lo.op[i].ratio(), 4)
 	}
-	report("queue_estimate_us", hi.op[3]/1e3, 5)
+	report("queue_estimate_us", hi.op[3].time()/1e3, 5)
 	report("queue_tick_65536_vs_sort", lo.tick/sortTime(small), 1.0/100)
 	report("queue_tick_1048576_vs_sort", hi.tick/sortTime(large), 1.0/500)
 	report("queue_bytes_per_session", hi.bytes, 200)
-	fmt.Printf("# heap arrive %.0f ns; machine at 1048576: arrive %.0f serve %.0f cancel %.0f place %.0f ns, tick %.1f us; at 65536: tick %.1f us\n",
-		base, hi.op[0], hi.op[1], hi.op[2], hi.op[3], hi.tick/1e3, lo.tick/1e3)
+	fmt.Print("# ns at 1048576:")
+	for i, name := range operations {
+		fmt.Printf(" %s %.0f beside an arrival of %.0f,", name, hi.op[i].time(), median(hi.op[i].base))
+	}
+	fmt.Printf(" tick %.0f; at 65536: tick %.0f\n", hi.tick, lo.tick)
 	if !ok {
 		os.Exit(1)
 	}
@@ -55,9 +62,24 @@ func main() {
 var operations = [4]string{"arrive", "serve", "cancel", "place"}
 
 type figures struct {
-	op    [4]float64 // ns
-	tick  float64    // ns
+	op    [4]pairs
+	tick  float64 // ns
 	bytes float64
+}
+
+// pairs are turns of one operation, in ns, each beside the turn of arrivals of the rival just before it.
+type pairs struct{ own, base []float64 }
+
+func (p *pairs) add(base, own float64) { p.own, p.base = append(p.own, own), append(p.base, base) }
+
+func (p *pairs) time() float64 { return median(p.own) }
+
+func (p *pairs) ratio() float64 {
+	all := make([]float64, len(p.own))
+	for i := range all {
+		all[i] = p.own[i] / p.base[i]
+	}
+	return median(all)
 }
 
 func key(n uint64) (k session.Key) {
@@ -82,7 +104,7 @@ func timed(n int, f func()) float64 {
 }
 
 func median(v []float64) float64 {
-	slices.Sort(v)
+	v = slices.Sorted(slices.Values(v))
 	return v[len(v)/2]
 }
 
@@ -147,7 +169,7 @@ func fill(n, seats int) *bench {
 	return b
 }
 
-func measure(n int) (f figures) {
+func measure(n int, other *rival) (f figures) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -155,30 +177,35 @@ func measure(n int) (f figures) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	f.bytes = float64(after.HeapAlloc-before.HeapAlloc)/float64(n-batch) - 8*float64(n)/float64(n-batch) // less our own list
-	var arrive, cancel []float64
-	for range rounds {
-		arrive = append(arrive, timed(batch, func() {
-			for range batch {
-				b.now += 1000
-				b.arrive()
-			}
-		}))
-		gone := make([]uint64, batch)
-		for i := range gone {
-			gone[i] = b.take()
-		}
-		cancel = append(cancel, timed(batch, func() {
-			for _, g := range gone {
-				b.m.Apply(b.now, session.Event{Kind: session.Cancel, Key: key(g)})
-			}
-		}))
+	for range turns {
+		b.comeAndGo(&f, other)
 	}
-	f.op[0], f.op[2] = median(arrive), median(cancel)
 	b.tick(&f)
-	b.places(&f)
+	for range turns {
+		b.places(&f, other)
+	}
 	b = fill(n, 4096) // seats enough to serve a batch at once
-	b.serve(&f)
+	b.serve(&f, other)
 	return f
+}
+
+// comeAndGo measures a turn of arrivals and one of cancels of random sessions.
+func (b *bench) comeAndGo(f *figures, other *rival) {
+	f.op[0].add(other.turn(), timed(turn, func() {
+		for range turn {
+			b.now += 1000
+			b.arrive()
+		}
+	}))
+	gone := make([]session.Key, turn)
+	for i := range gone {
+		gone[i] = key(b.take())
+	}
+	f.op[2].add(other.turn(), timed(turn, func() {
+		for _, k := range gone {
+			b.m.Apply(b.now, session.Event{Kind: session.Cancel, Key: k})
+		}
+	}))
 }
 
 // tick measures ticks of a queue that has been polled for six minutes, every session once in five, as told: what comes
@@ -209,41 +236,36 @@ func (b *bench) tick(f *figures) {
 	f.tick = median(ticks)
 }
 
-// places measures the estimate of random sessions from the plan of the last tick.
-func (b *bench) places(f *figures) {
-	var v []float64
-	known := 0
-	keys := make([]session.Key, batch)
-	for range rounds {
-		for i := range keys {
-			keys[i] = key(b.live[b.rnd.IntN(len(b.live))])
-		}
-		v = append(v, timed(batch, func() {
-			for _, k := range keys {
-				if e, _ := b.m.Estimate(b.now, k); e.Known {
-					known++
-				}
-			}
-		}))
+// places measures a turn of estimates of random sessions from the plan of the last tick.
+func (b *bench) places(f *figures, other *rival) {
+	keys := make([]session.Key, turn)
+	for i := range keys {
+		keys[i] = key(b.live[b.rnd.IntN(len(b.live))])
 	}
-	if known < rounds*batch/2 {
+	known := 0
+	f.op[3].add(other.turn(), timed(turn, func() {
+		for _, k := range keys {
+			if e, _ := b.m.Estimate(b.now, k); e.Known {
+				known++
+			}
+		}
+	}))
+	if known < turn/2 {
 		panic("estimates are not known")
 	}
-	f.op[3] = median(v)
 }
 
 // serve measures a start: the poll of a called session that takes a free seat.
-func (b *bench) serve(f *figures) {
-	var v []float64
+func (b *bench) serve(f *figures, other *rival) {
 	seated := b.live[:4096]
 	for range rounds {
-		for _, n := range seated[:1000] {
+		for _, n := range seated[:served] {
 			b.m.Apply(b.now, session.Event{Kind: session.Cancel, Key: key(n)})
 		}
 		b.now = b.now.Add(session.TickEvery)
 		b.m.Tick(b.now)
-		called := b.called(1000)
-		v = append(v, timed(len(called), func() {
+		called := b.called(served)
+		f.op[1].add(other.turn(), timed(len(called), func() {
 			for _, n := range called {
 				b.m.Apply(b.now, session.Event{Kind: session.Request, Key: key(n), Size: 8 << 30, To: 8 << 30})
 			}
@@ -251,101 +273,18 @@ func (b *bench) serve(f *figures) {
 		if !b.m.Active(key(called[len(called)-1])) {
 			panic("a called session did not start")
 		}
-		seated = append(called, seated[1000:]...)
+		seated = append(called, seated[served:]...)
 	}
-	f.op[1] = median(v)
 }
 
 // called finds sessions that may start now.
 func (b *bench) called(most int) (all []uint64) {
 	for _, n := range b.live {
-		if e, ok := b.m.Estimate(b.now, key(n)); ok && e.Called && len(all) < most {
-			all = append(all, n)
+		if e, ok := b.m.Estimate(b.now, key(n)); ok && e.Called {
+			if all = append(all, n); len(all) == most {
+				break
+			}
 		}
 	}
 	return all
-}
-
-// object is a waiting session as a plain queue keeps it.
-type object struct {
-	id, principal session.Key
-	class         int
-	arrival, seq  int64
-	size          int64
-	index         int
-}
-
-type plain []*object
-
-func (p plain) Len() int { return len(p) }
-func (p plain) Less(i, j int) bool {
-	if p[i].class != p[j].class {
-		return p[i].class < p[j].class
-	}
-	return p[i].arrival < p[j].arrival || p[i].arrival == p[j].arrival && p[i].seq < p[j].seq
-}
-func (p plain) Swap(i, j int) { p[i], p[j] = p[j], p[i]; p[i].index, p[j].index = i, j }
-func (p *plain) Push(x any)   { o := x.(*object); o.index = len(*p); *p = append(*p, o) }
-func (p *plain) Pop() any {
-	o := (*p)[len(*p)-1]
-	*p = (*p)[:len(*p)-1]
-	return o
-}
-
-// baselineArrive is the time of an arrival into a map and a binary heap of the same size: the session is looked up,
-// its principal's bound checked, its record made, indexed and pushed.
-func baselineArrive(n int) float64 {
-	index, count, h := make(map[session.Key]*object, n), map[session.Key]int{}, make(plain, 0, n)
-	arrive := func(i uint64) {
-		k, p := key(i), key(1<<40+i*31%principals)
-		if index[k] != nil || count[p] >= 1<<20 {
-			return
-		}
-		o := &object{id: k, principal: p, class: int(i * 7 % 4), arrival: int64(i), seq: int64(i), size: 8 << 30}
-		count[p]++
-		index[k] = o
-		heap.Push(&h, o)
-	}
-	for i := range uint64(n - batch) {
-		arrive(i)
-	}
-	var v []float64
-	for r := range uint64(rounds) {
-		from := uint64(n) + r*batch
-		v = append(v, timed(batch, func() {
-			for i := range uint64(batch) {
-				arrive(from + i)
-			}
-		}))
-		for i := range uint64(batch) {
-			o := index[key(from+i)]
-			delete(index, o.id)
-			heap.Remove(&h, o.index)
-		}
-	}
-	return median(v)
-}
-
-// sortTime is what a tick that sorts the queue costs.
-func sortTime(n int) float64 {
-	rnd := rand.New(rand.NewPCG(5, 6))
-	all := make(plain, n)
-	for i := range all {
-		all[i] = &object{id: key(uint64(i)), class: i * 7 % 4, arrival: rnd.Int64N(1e9), seq: int64(i)}
-	}
-	var v []float64
-	for range rounds {
-		w := slices.Clone(all)
-		v = append(v, timed(1, func() {
-			slices.SortFunc(w, func(a, b *object) int {
-				switch {
-				case plain{a, b}.Less(0, 1):
-					return -1
-				default:
-					return 1
-				}
-			})
-		}))
-	}
-	return median(v)
 }
