@@ -75,7 +75,7 @@ func (g golden) play(t *testing.T, e estimate) {
 		mean[i] = 0.9*mean[i] + 0.1*took.Seconds()
 		submit(i)
 	}
-	for total < 10_000*float64(g.slots) {
+	for total < 20_000*float64(g.slots) {
 		r.decide()
 		r.next()
 	}
