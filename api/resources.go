@@ -109,6 +109,17 @@ type Queue struct {
 	Advice       string       `json:"advice,omitempty" doc:"A better strategy for what waits now, if there is one."`
 	TickSeconds  float64      `json:"lastTickSeconds"`
 	AsOf         time.Time    `json:"asOf"`
+
+	Estimates *QueueEstimates `json:"estimates,omitempty" doc:"How good the start estimates were; absent before the first start that was waited for."`
+}
+
+// QueueEstimates holds the last starts that were waited for against what was told of each first (D-6.3).
+type QueueEstimates struct {
+	Starts   int     `json:"starts" doc:"How many of the last ones are counted, 1024 at most."`
+	Known    float64 `json:"known" doc:"Share of them of which a start was told beforehand."`
+	Inside   float64 `json:"inside" doc:"Of those, the share inside the first interval told."`
+	UnderP10 float64 `json:"underP10" doc:"Of those, the share before the first p10 told; a tenth is right."`
+	UnderP90 float64 `json:"underP90" doc:"Of those, the share not after the first p90 told; nine tenths are right."`
 }
 
 // QueueClass is one class of the queue.

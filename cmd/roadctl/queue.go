@@ -28,7 +28,8 @@ func queueCommand(a *app) *cobra.Command {
   BYTES WAITING  what those in line have still to get
   FIRST WAITS    how long the first in line has waited
 
-The rate in the first line is that which the link is reckoned with.`,
+The rate in the first line is that which the link is reckoned with. The last lines say how good the start
+estimates were lately; a tenth before p10 and nine tenths before p90 are right.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.client()
 			if err != nil {
@@ -114,6 +115,10 @@ func (a *app) showQueue(q api.Queue) error {
 		line = "the queue is empty about " + when(*q.DrainsAt, now) + ", if nothing else comes"
 	}
 	_, err = fmt.Fprintln(a.out, line)
+	if e := q.Estimates; err == nil && e != nil {
+		_, err = fmt.Fprintf(a.out, "of the last %s %.0f %% were told before: %.0f %% of these inside their interval, %.0f %% before p10, %.0f %% before p90\n",
+			count(e.Starts, "start", "starts"), 100*e.Known, 100*e.Inside, 100*e.UnderP10, 100*e.UnderP90)
+	}
 	if err == nil && q.Advice != "" {
 		_, err = fmt.Fprintln(a.out, "advice: "+printable(q.Advice))
 	}

@@ -69,7 +69,7 @@ func newRoot(a *app) *cobra.Command {
 	f.StringVarP(&a.flags.output, "output", "o", "table", "form of the result: table or json")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress on standard error")
 	root.AddCommand(loginCommand(a), whoamiCommand(a), uploadCommand(a), downloadCommand(a), lsCommand(a), rmCommand(a),
-		linkCommand(a), repoCommand(a), keyCommand(a), accountCommand(a), tenantCommand(a), queueCommand(a), settingsCommand(a), packagesCommand(a), secretsCommand(a),
+		linkCommand(a), repoCommand(a), keyCommand(a), accountCommand(a), tenantCommand(a), queueCommand(a), bookCommand(a), settingsCommand(a), packagesCommand(a), secretsCommand(a),
 		schedulesCommand(a), planCommand(a), configCommand(a), manCommand(), versionCommand(a))
 	root.InitDefaultCompletionCmd()
 	forms(root)

@@ -29,7 +29,8 @@ const pingLimit = 2 * time.Second
 func (h *health) Ready(ctx context.Context) serve.Readiness {
 	ctx, cancel := context.WithTimeout(ctx, pingLimit)
 	defer cancel()
-	out := serve.Readiness{Ready: true, Queue: sums(h.queue())}
+	queue := h.queue()
+	out := serve.Readiness{Ready: true, Queue: sums(queue)}
 	add := func(name string, ok bool, detail string) {
 		out.Checks = append(out.Checks, serve.Check{Name: name, OK: ok, Detail: detail})
 		out.Ready = out.Ready && ok
@@ -51,12 +52,31 @@ func (h *health) Ready(ctx context.Context) serve.Readiness {
 	// Neither does a journal that is behind: downloads go on, and only a crash would miss it.
 	j := h.journal()
 	out.Checks = append(out.Checks, serve.Check{Name: "journal", OK: !j.Late(), Detail: fmt.Sprintf("%d places not written down, behind by %d seconds", j.Unsaved, int(j.Behind.Seconds()))})
+	out.Checks = append(out.Checks, estimates(queue.Estimates))
 	if h.stop.Load() {
 		add("running", false, "stopping")
 	} else {
 		add("running", true, "")
 	}
 	return out
+}
+
+// What is promised of the interval told first, and how many starts it takes to say so (D-6.3).
+const (
+	insideLeast  = 0.9
+	insideStarts = 100
+)
+
+// estimates says whether start estimates hold; wrong ones make nobody unready.
+func estimates(e *api.QueueEstimates) serve.Check {
+	c := serve.Check{Name: "estimates", OK: true, Detail: "nobody has waited yet"}
+	if e != nil {
+		told := e.Known * float64(e.Starts)
+		c.OK = told < insideStarts || e.Inside >= insideLeast
+		c.Detail = fmt.Sprintf("of the last %d starts %.0f %% were told before; of these %.0f %% came inside the interval, %.0f %% before p10, %.0f %% before p90",
+			e.Starts, 100*e.Known, 100*e.Inside, 100*e.UnderP10, 100*e.UnderP90)
+	}
+	return c
 }
 
 func sums(q api.Queue) serve.Sums {

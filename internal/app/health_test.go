@@ -45,3 +45,21 @@ func TestReadiness(t *testing.T) {
 		}
 	}
 }
+
+// Readiness tells how start estimates hold, from a hundred starts on whether they do (D-6.3).
+func TestReadinessOfEstimates(t *testing.T) {
+	for _, c := range []struct {
+		e  *api.QueueEstimates
+		ok bool
+	}{
+		{nil, true},
+		{&api.QueueEstimates{Starts: 50, Known: 1, Inside: 0.2}, true},
+		{&api.QueueEstimates{Starts: 1000, Known: 0.05, Inside: 0.2}, true},
+		{&api.QueueEstimates{Starts: 200, Known: 1, Inside: 0.95, UnderP10: 0.1, UnderP90: 0.9}, true},
+		{&api.QueueEstimates{Starts: 200, Known: 1, Inside: 0.85}, false},
+	} {
+		if got := estimates(c.e); got.OK != c.ok || got.Name != "estimates" || got.Detail == "" {
+			t.Errorf("%+v of %+v", got, c.e)
+		}
+	}
+}

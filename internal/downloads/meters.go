@@ -17,7 +17,10 @@ type meters struct {
 	errors   prometheus.Histogram
 	promises *prometheus.CounterVec
 	tick     prometheus.Histogram
+	told     *prometheus.CounterVec
 	bytes    prometheus.Counter
+
+	coverage coverage // guarded by the service's mutex, like effect
 }
 
 func newMeters() *meters {
@@ -40,6 +43,10 @@ func newMeters() *meters {
 		promises: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "roadstead_download_promises_total", Help: "First announced start intervals, by whether the start lay inside.",
 		}, []string{"kept"}),
+		told: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "roadstead_download_estimates_total",
+			Help: "Starts that were waited for, by what was told of them first: told or untold, and of the told ones inside, under_p10, under_p90.",
+		}, []string{"outcome"}),
 		tick: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "roadstead_download_tick_seconds", Help: "Length of a tick of the download queue.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 4, 10),
@@ -75,6 +82,14 @@ func (m *meters) effect(f session.Effect) {
 		return
 	}
 	m.started.WithLabelValues(f.Class.String()).Observe(f.Waited.Seconds())
+	if sc, ok := scored(f); ok {
+		m.coverage.add(sc)
+		for outcome, is := range map[string]bool{"told": sc.told, "untold": !sc.told, "inside": sc.inside, "under_p10": sc.under10, "under_p90": sc.under90} {
+			if is {
+				m.told.WithLabelValues(outcome).Inc()
+			}
+		}
+	}
 	if f.Promised {
 		m.errors.Observe(max(f.At.Sub(f.Point), f.Point.Sub(f.At)).Seconds())
 		m.promises.WithLabelValues(strconv.FormatBool(f.Earliest <= f.At && f.At <= f.Latest)).Inc()
@@ -88,7 +103,7 @@ var smallDesc = prometheus.NewDesc("roadstead_small_requests", "Requests for obj
 // Collectors are the queue's metrics, to be registered once.
 func (s *Service) Collectors() []prometheus.Collector {
 	m := s.meters
-	return []prometheus.Collector{m.started, m.ended, m.refused, m.errors, m.promises, m.tick, m.bytes, gauges{s}}
+	return []prometheus.Collector{m.started, m.ended, m.refused, m.errors, m.promises, m.told, m.tick, m.bytes, gauges{s}}
 }
 
 // gauges reads the queue's counts when asked.

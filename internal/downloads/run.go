@@ -104,7 +104,7 @@ func (s *Service) Queue() api.Queue {
 	now, wall, c, p := s.clock.Now(), s.clock.Wall(), s.machine.Counts(), s.machine.Policy()
 	q := api.Queue{
 		Strategy: s.conf.Strategy(), Admission: s.conf.Admission(), Seats: p.Sessions, Reserve: p.Reserve, PerPrincipal: p.PerPrincipal, RateBytes: c.Rate,
-		TickSeconds: s.lastTick.Seconds(), AsOf: wall.Truncate(time.Millisecond),
+		TickSeconds: s.lastTick.Seconds(), AsOf: wall.Truncate(time.Millisecond), Estimates: s.meters.coverage.estimates(),
 	}
 	waiting := 0
 	for i, n := range c.Classes {
