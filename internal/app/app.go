@@ -46,6 +46,7 @@ type App struct {
 	link      *governor.Governor
 	downloads *downloads.Service
 	settings  *settings.Service
+	run       runParts
 	health    *health
 	cert      *certificate // nil without TLS
 	metrics   *prometheus.Registry
@@ -105,7 +106,10 @@ func (a *App) openServices(ctx context.Context) (err error) {
 	if a.link, err = governor.New(governor.Config{Total: a.cfg.Bandwidth, PerPrincipal: a.cfg.BandwidthPerPrincipal}, clk); err != nil {
 		return err
 	}
-	return a.openDownloads(ctx, clk)
+	if err := a.openDownloads(ctx, clk); err != nil {
+		return err
+	}
+	return a.openRuns(ctx, clk)
 }
 
 // Addr is the address the server listens on.
@@ -168,6 +172,9 @@ func (a *App) Run(ctx context.Context) error {
 	start("artifacts", func(ctx context.Context) error { return a.artifacts.Run(ctx, a.options.Log) })
 	start("downloads", a.downloads.Run)
 	start("settings", a.settings.Run)
+	start("attempts", a.run.attempts.Run)
+	start("dispatcher", a.run.dispatcher.Run)
+	start("schedules", a.run.schedules.Run)
 	if a.cert != nil {
 		start("certificate", func(ctx context.Context) error {
 			a.cert.watch(ctx, 10*time.Second, a.reload, a.options.Log)
@@ -175,6 +182,9 @@ func (a *App) Run(ctx context.Context) error {
 		})
 	}
 	start("http", func(context.Context) error { return a.serve() })
+	if err := a.startRunner(ctx, start); err != nil {
+		failed <- err
+	}
 	a.options.Log.Info("serving", "url", a.URL(), "version", a.options.Version, "data", a.cfg.Data)
 
 	var err error
@@ -225,6 +235,8 @@ func (a *App) drain() {
 	a.health.stop.Store(true)
 	a.server.SetKeepAlivesEnabled(false)
 	a.downloads.Drain()
+	a.run.attempts.Drain()
+	a.run.runs.Drain()
 	limit, cancel := context.WithTimeout(context.Background(), a.cfg.Drain)
 	defer cancel()
 	if err := a.quiet(limit); err != nil {

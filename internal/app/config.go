@@ -41,6 +41,8 @@ type Config struct {
 	MinRate                  int64               // bytes per second that a seat asks of its reader; 0 means none
 	PollBudget               int                 // polls per second of all who wait together (D-6.2); 0 means no such bound
 	Journal                  bool                // places are kept in the database over a restart
+	RunnerDir                string              // of the runner inside this server; empty: see runnerDir
+	RunnerSlots              int                 // slots of the runner inside this server; -1: one for each CPU, 0: none
 	Bandwidth                int64               // bytes per second in all; 0 means no ceiling (D-12.2)
 	BandwidthPerPrincipal    int64               // bytes per second of one principal; 0 means no ceiling
 }
@@ -52,6 +54,7 @@ func Default() Config {
 		MaxDownloads: 16, SessionMinBytes: 16 << 20, Hold: 20 * time.Second, TransferQueueLimit: 64, DownloadQueueLimit: 65536,
 		ClassWeights: [class.Count]uint32{8, 4, 2, 1}, Reserve: -1, Idle: 30 * time.Second, RangesPerSession: 4,
 		Strategy: api.StrategyOrdered, Aging: time.Hour, Preempt: true, Journal: true, MinRate: usualMinRate,
+		RunnerSlots: -1,
 	}
 }
 

@@ -28,13 +28,18 @@ func (a *App) openServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	bytes := files.New(a.downloads.Idle, a.artifacts, a.downloads, a.link)
 	handler, err := serve.New(serve.Config{Proxies: a.cfg.TrustedProxies, Version: a.options.Version}, serve.Services{
 		Auth: a.identity,
 		API: jsonapi.Services{
 			Accounts: a.identity, Keys: a.identity, Grants: a.identity, Artifacts: a.artifacts, Links: a.artifacts,
 			Queue: a.downloads.Queue, Settings: a.settings, Bookings: a.downloads, Objects: a.artifacts,
+			Packages: a.run.catalog, Secrets: a.run.secrets, Schedules: a.run.schedules, Runs: a.run.runs, Attempts: a.run.attempts, Pools: a.run.pools,
 		},
-		Files:   files.New(a.downloads.Idle, a.artifacts, a.downloads, a.link),
+		Files:   bytes,
+		Runners: a.run.pools,
+		Runs:    &files.RunFiles{Handlers: bytes, Runs: a.run.runs, Attempts: a.run.attempts},
+		Follow:  a.run.runs,
 		Uploads: resumable,
 		Health:  a.health, Metrics: a.metrics, Log: a.options.Log,
 	})

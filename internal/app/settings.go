@@ -70,6 +70,8 @@ func Settings() []Setting {
 		{Key: "downloadJournal", Usage: "places in the queue are kept in the database over a restart: true or false", set: yesOrNo(func(c *Config) *bool { return &c.Journal }), get: func(c *Config) string { return strconv.FormatBool(c.Journal) }},
 		size("downloadMinRate", "bytes per second that a seat asks of its reader; a slower one moves aside while others wait; 0: none", 0, 1<<40, func(c *Config) *int64 { return &c.MinRate }),
 		number("downloadPollBudget", "polls a second that all who wait are told to make together; 0: no such bound", 0, 1<<20, func(c *Config) *int { return &c.PollBudget }),
+		text("runnerDir", "directory of the runner inside this server; empty: one in data, or as root one below /var/lib/roadstead", func(c *Config) *string { return &c.RunnerDir }),
+		number("runnerSlots", "slots of the runner inside this server; 0: none, -1: one for each CPU", -1, 4096, func(c *Config) *int { return &c.RunnerSlots }),
 		size("bandwidth", "bytes per second in all; 0: no ceiling", 0, 1<<40, func(c *Config) *int64 { return &c.Bandwidth }),
 		size("bandwidthPerPrincipal", "bytes per second of one principal; 0: no ceiling", 0, 1<<40, func(c *Config) *int64 { return &c.BandwidthPerPrincipal }),
 	}

@@ -75,6 +75,9 @@ type Service struct {
 	ports Ports
 	clock clock.Clock
 
+	draining  chan struct{} // closed when the server stops
+	drainOnce sync.Once
+
 	mu      sync.Mutex
 	waiting map[string]chan struct{} // of runners whose exchange waits for news
 }
@@ -93,10 +96,13 @@ func New(cfg Config, ports Ports, clk clock.Clock) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg, ports: ports, clock: clk, waiting: map[string]chan struct{}{}}, nil
+	return &Service{cfg: cfg, ports: ports, clock: clk, waiting: map[string]chan struct{}{}, draining: make(chan struct{})}, nil
 }
 
 func (s *Service) now() time.Time { return s.clock.Wall().UTC().Truncate(time.Millisecond) }
+
+// Drain answers every exchange that waits, and those to come, at once: the server stops.
+func (s *Service) Drain() { s.drainOnce.Do(func() { close(s.draining) }) }
 
 // Pace is what a runner is told of leases.
 func (s *Service) Pace() (lease, heartbeat time.Duration) { return s.cfg.Lease, s.cfg.Heartbeat }

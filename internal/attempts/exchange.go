@@ -47,8 +47,10 @@ func (s *Service) Exchange(ctx context.Context, c Caller, in api.Exchange) (api.
 		select {
 		case <-until.C:
 			return out, nil
+		case <-s.draining:
+			return out, nil
 		case <-ctx.Done():
-			return out, ctx.Err()
+			return out, nil // the runner went; it has renewed
 		case <-news:
 		case <-poll.C:
 		}

@@ -45,7 +45,8 @@ func (s *Service) readRunners(ctx context.Context, p *pool) error {
 		r := p.runners[row.ID]
 		changed := r == nil
 		if r == nil {
-			r = &runner{row: row, since: now}
+			// One that was seen lately by the clock on the wall may be given work: that is a guess, and no lease hangs on it.
+			r = &runner{row: row, since: now, fresh: s.clock.Wall().Sub(row.SeenAt).Abs() < 3*s.cfg.Heartbeat}
 			p.runners[row.ID] = r
 		}
 		if row.Beats != r.row.Beats {

@@ -1,9 +1,11 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/roadstead/roadstead/internal/clock"
@@ -72,14 +74,21 @@ func (s *Service) readLive(ctx context.Context, p *pool) error {
 	if err != nil {
 		return err
 	}
+	decisions := make([]decision, len(rows))
+	order := make([]int, len(rows))
+	for i, l := range rows {
+		order[i] = i
+		if err := json.Unmarshal([]byte(l.Decision), &decisions[i]); err != nil {
+			return fmt.Errorf("reading the decision of %s: %w", l.Attempt.ID, err)
+		}
+	}
+	// The machine takes Attempts up in the order in which they were decided.
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(decisions[a].Seq, decisions[b].Seq) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := s.clock.Now()
-	for _, l := range rows {
-		var d decision
-		if err := json.Unmarshal([]byte(l.Decision), &d); err != nil {
-			return fmt.Errorf("reading the decision of %s: %w", l.Attempt.ID, err)
-		}
+	for _, i := range order {
+		l, d := rows[i], decisions[i]
 		t := p.track(l.Row)
 		t.active, t.attempt, t.started = true, l.Attempt.ID, s.since(l.Attempt.AssignedAt, l.Attempt.StartedAt)
 		p.leases[l.Attempt.ID] = &lease{

@@ -35,14 +35,15 @@ type pool struct {
 	snapshot *dispatch.Snapshot
 	overdue  int // leases past lease and grace that could not be ended yet
 
-	ownerBeats  int64
-	ownerSince  clock.Mono // when the other owner's renewals were last seen to grow
-	keptAt      clock.Mono
-	expiredAt   clock.Mono
-	newestAt    time.Time // of the rows that were read last
-	forecastAt  clock.Mono
-	outage      bool // the last look at the rows failed
-	sinceChange bool // something changed since the last forecast
+	ownerBeats   int64
+	ownerSince   clock.Mono // when the other owner's renewals were last seen to grow
+	keptAt       clock.Mono
+	expiredAt    clock.Mono
+	newestAt     time.Time // of the rows that were read last
+	forecastAt   clock.Mono
+	outage       bool          // the last look at the rows failed
+	forecastCost time.Duration // of the last one
+	sinceChange  bool          // something changed since the last forecast
 }
 
 // tracked is a Run that the machine has.

@@ -109,6 +109,7 @@ type RunnerRow struct {
 	Draining bool
 	Revoked  bool
 	Beats    int64
+	SeenAt   time.Time
 }
 
 // ShareRow is a tenant's part of a pool.

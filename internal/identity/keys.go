@@ -90,6 +90,18 @@ func (d *Directory) Authenticate(ctx context.Context, text string) (Principal, e
 	return a.Principal(), nil
 }
 
+// PrincipalOf is the account as it may act now, for what the server does in its name; fault unauthorized when it is disabled.
+func (d *Directory) PrincipalOf(ctx context.Context, account string) (Principal, error) {
+	a, err := d.store.Account(ctx, account)
+	if err != nil {
+		return Principal{}, err
+	}
+	if a.Disabled {
+		return Principal{}, fault.New(fault.Unauthorized, "account %s is disabled", a.Name)
+	}
+	return a.Principal(), nil
+}
+
 // Bootstrap gives an empty store its first tenant "default", the operator "operator" and an API key. deliver gets the
 // key's text before anything is committed: if it can't keep it, nothing is stored, so no start can leave an
 // installation that nobody can sign in to. On a store that isn't empty nothing happens.

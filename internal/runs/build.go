@@ -17,7 +17,6 @@ import (
 // depends on what was changed meanwhile.
 type builder struct {
 	s       *Service
-	ctx     context.Context //nolint:containedctx // lives as long as the one call that makes it
 	caller  identity.Principal
 	tenant  string
 	at      time.Time
@@ -34,12 +33,12 @@ type builder struct {
 func (b *builder) field(name string) string { return b.prefix + name }
 
 // build makes the records of all requests, those that are waited for before those that wait.
-func (b *builder) build(all []api.BatchRun) error {
+func (b *builder) build(ctx context.Context, all []api.BatchRun) error {
 	for _, i := range sorted(all) {
 		if len(all) > 1 || all[i].Name != "" {
 			b.prefix = fmt.Sprintf("runs[%d].run.", i)
 		}
-		if err := b.one(all[i].Name, all[i].Run); err != nil {
+		if err := b.one(ctx, all[i].Name, all[i].Run); err != nil {
 			return err
 		}
 	}
@@ -61,11 +60,11 @@ func sorted(all []api.BatchRun) []int {
 	return order
 }
 
-func (b *builder) one(name string, n api.NewRun) error {
+func (b *builder) one(ctx context.Context, name string, n api.NewRun) error {
 	if err := checkRequest(n, b.s.cfg.MaxElements); err != nil {
 		return prefixed(err, b.prefix)
 	}
-	pool, err := b.pool(n.Pool)
+	pool, err := b.pool(ctx, n.Pool)
 	if err != nil {
 		return err
 	}
@@ -73,7 +72,7 @@ func (b *builder) one(name string, n api.NewRun) error {
 	if err != nil {
 		return err
 	}
-	spec, pkg, err := b.spec(n, pool)
+	spec, pkg, err := b.spec(ctx, n, pool)
 	if err != nil {
 		return err
 	}
@@ -126,12 +125,12 @@ func (b *builder) elements(name string, record NewRecord, array *api.Array) {
 }
 
 // pool finds the pool once per submit.
-func (b *builder) pool(name string) (Pool, error) {
+func (b *builder) pool(ctx context.Context, name string) (Pool, error) {
 	name = or(name, "default")
 	if p, known := b.pools[name]; known {
 		return p, nil
 	}
-	p, err := b.s.ports.Pools.ForSubmit(b.ctx, b.caller, name)
+	p, err := b.s.ports.Pools.ForSubmit(ctx, b.caller, name)
 	if fault.Is(err, fault.NotFound) {
 		return p, fault.Invalid(b.field("pool"), "there is no pool named %q for you", name)
 	}

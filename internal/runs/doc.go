@@ -38,6 +38,9 @@ type Service struct {
 	ports Ports
 	clock clock.Clock
 
+	draining  chan struct{} // closed when the server stops
+	drainOnce sync.Once
+
 	mu       sync.Mutex
 	watchers map[string][]chan struct{} // of a Run, woken when it changed
 }
@@ -53,8 +56,14 @@ func New(cfg Config, ports Ports, clk clock.Clock) (*Service, error) {
 	if cfg.MaxSpec == 0 {
 		cfg.MaxSpec = 256 << 10
 	}
-	return &Service{cfg: cfg, ports: ports, clock: clk, watchers: map[string][]chan struct{}{}}, nil
+	return &Service{cfg: cfg, ports: ports, clock: clk, watchers: map[string][]chan struct{}{}, draining: make(chan struct{})}, nil
 }
+
+// Drain ends what follows Runs: the server stops.
+func (s *Service) Drain() { s.drainOnce.Do(func() { close(s.draining) }) }
+
+// Draining is closed when the server stops.
+func (s *Service) Draining() <-chan struct{} { return s.draining }
 
 // now is the wall time to store, in the store's resolution.
 func (s *Service) now() time.Time { return s.clock.Wall().UTC().Truncate(time.Millisecond) }

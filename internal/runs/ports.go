@@ -148,6 +148,7 @@ type Packages interface {
 type Package struct {
 	Name       string // without the version
 	Version    string
+	Image      bool // it is the root, instead of the working folder
 	Object     Object
 	Command    []string
 	Resources  api.Resources

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,7 @@ import (
 )
 
 // spec resolves what a request names. pkg is nil for a command or an image.
-func (b *builder) spec(n api.NewRun, pool Pool) (spec Spec, pkg *Package, err error) {
+func (b *builder) spec(ctx context.Context, n api.NewRun, pool Pool) (spec Spec, pkg *Package, err error) {
 	policy := pool.Policy
 	spec = Spec{
 		Request: n, Command: n.Command, Resources: n.Resources, Placement: n.Placement, Timeout: n.Timeout, Grace: n.Grace, Expected: n.Expected,
@@ -19,13 +20,13 @@ func (b *builder) spec(n api.NewRun, pool Pool) (spec Spec, pkg *Package, err er
 	}
 	inputs := n.Inputs
 	if n.Package != "" {
-		if pkg, err = b.resolve(&spec, n); err != nil {
+		if pkg, err = b.resolve(ctx, &spec, n); err != nil {
 			return spec, nil, err
 		}
 		inputs = pkg.Inputs
 	}
 	if n.Image != "" {
-		image, err := b.object("image", n.Image)
+		image, err := b.object(ctx, "image", n.Image)
 		if err != nil {
 			return spec, nil, err
 		}
@@ -52,19 +53,19 @@ func (b *builder) spec(n api.NewRun, pool Pool) (spec Spec, pkg *Package, err er
 	if n.Array != nil {
 		spec.ArrayLimit = n.Array.Limit
 	}
-	if spec.Inputs, err = b.inputs(inputs); err != nil {
+	if spec.Inputs, err = b.inputs(ctx, inputs); err != nil {
 		return spec, nil, err
 	}
-	if err := b.affordable(spec); err != nil {
+	if err := b.affordable(ctx, spec); err != nil {
 		return spec, nil, err
 	}
-	err = b.s.ports.Secrets.Check(b.ctx, b.tenant, spec.PackageName, spec.Secrets)
+	err = b.s.ports.Secrets.Check(ctx, b.tenant, spec.PackageName, spec.Secrets)
 	return spec, pkg, err
 }
 
 // resolve fills the specification from the package's version; what the request says goes before.
-func (b *builder) resolve(spec *Spec, n api.NewRun) (*Package, error) {
-	pkg, err := b.s.ports.Packages.Resolve(b.ctx, b.caller, n.Package, n.Inputs)
+func (b *builder) resolve(ctx context.Context, spec *Spec, n api.NewRun) (*Package, error) {
+	pkg, err := b.s.ports.Packages.Resolve(ctx, b.caller, n.Package, n.Inputs)
 	if fault.Is(err, fault.NotFound) {
 		return nil, fault.Invalid(b.field("package"), "there is no package %q for you", n.Package)
 	}
@@ -77,7 +78,12 @@ func (b *builder) resolve(spec *Spec, n api.NewRun) (*Package, error) {
 	if pkg.MaxTimeout > 0 && spec.Timeout > pkg.MaxTimeout {
 		return nil, fault.Invalid(b.field("timeoutSeconds"), "package %s allows at most %d, not %d", pkg.Name, pkg.MaxTimeout, spec.Timeout)
 	}
-	spec.PackageName, spec.Package = pkg.Name, &pkg.Object
+	spec.PackageName = pkg.Name
+	if pkg.Image {
+		spec.Image = &pkg.Object
+	} else {
+		spec.Package = &pkg.Object
+	}
 	spec.Command = append(slices.Clone(pkg.Command), n.Command...)
 	spec.Grace = or(spec.Grace, pkg.Grace)
 	spec.Network = spec.Network && pkg.Network
@@ -95,7 +101,7 @@ func (b *builder) resolve(spec *Spec, n api.NewRun) (*Package, error) {
 }
 
 // inputs fixes where each input comes from.
-func (b *builder) inputs(all map[string]api.Input) (map[string]BoundInput, error) {
+func (b *builder) inputs(ctx context.Context, all map[string]api.Input) (map[string]BoundInput, error) {
 	out := map[string]BoundInput{}
 	for _, name := range sortedKeys(all) {
 		in, field := all[name], b.field("inputs."+name)
@@ -107,7 +113,7 @@ func (b *builder) inputs(all map[string]api.Input) (map[string]BoundInput, error
 			}
 			out[name] = BoundInput{Result: &of}
 		case in.File != "":
-			object, err := b.object("inputs."+name, in.File)
+			object, err := b.object(ctx, "inputs."+name, in.File)
 			if err != nil {
 				return nil, err
 			}
@@ -120,12 +126,12 @@ func (b *builder) inputs(all map[string]api.Input) (map[string]BoundInput, error
 }
 
 // object finds repository/path in the store.
-func (b *builder) object(field, ref string) (Object, error) {
+func (b *builder) object(ctx context.Context, field, ref string) (Object, error) {
 	repository, path, found := strings.Cut(ref, "/")
 	if !found || repository == "" || path == "" {
 		return Object{}, fault.Invalid(b.field(field), "must be repository/path, not %q", ref)
 	}
-	object, err := b.s.ports.Objects.File(b.ctx, b.caller, repository, path)
+	object, err := b.s.ports.Objects.File(ctx, b.caller, repository, path)
 	if fault.Is(err, fault.NotFound) {
 		return Object{}, fault.Invalid(b.field(field), "there is no file %q for you", ref)
 	}
@@ -133,11 +139,11 @@ func (b *builder) object(field, ref string) (Object, error) {
 }
 
 // affordable refuses what costs more than the whole budget: it could never start.
-func (b *builder) affordable(spec Spec) error {
+func (b *builder) affordable(ctx context.Context, spec Spec) error {
 	if spec.HoldMicro == 0 {
 		return nil
 	}
-	left, limited, err := b.s.ports.Pools.MoneyLeft(b.ctx, b.tenant)
+	left, limited, err := b.s.ports.Pools.MoneyLeft(ctx, b.tenant)
 	if err == nil && limited && spec.HoldMicro > left {
 		return fault.Invalid(b.field("timeoutSeconds"), "%d s cost up to %s, and your budget has %s left in all: ask for less time, or for a larger budget",
 			spec.Timeout, money(spec.HoldMicro), money(left))

@@ -59,8 +59,8 @@ func (s *Service) submit(ctx context.Context, p identity.Principal, r Request, a
 		sum := sha256.Sum256(r.Body)
 		sub.Key = &Key{Principal: p.ID, Route: r.Route, Name: r.Key, Body: hex.EncodeToString(sum[:])}
 	}
-	b := builder{s: s, ctx: ctx, caller: p, tenant: tenant, at: sub.At, request: r, names: map[string]string{}, pools: map[string]Pool{}}
-	if err := b.build(all); err != nil {
+	b := builder{s: s, caller: p, tenant: tenant, at: sub.At, request: r, names: map[string]string{}, pools: map[string]Pool{}}
+	if err := b.build(ctx, all); err != nil {
 		// What can't be resolved any more is no reason to hide an answer that was given before.
 		if earlier, found := s.earlier(ctx, sub); found {
 			return earlier, nil
@@ -144,10 +144,21 @@ func (s *Service) refusal(out Outcome, tenant string) error {
 	return fault.Later(fault.RateLimited, "queue_full", wait, "pool %s: %d Runs are queued there, as many as it allows", out.Pool, out.Queued)
 }
 
+// CheckRequest refuses what the tenant could not submit now, as a submit would, and says what one Run of it takes.
+// Unknown: expected is 0.
+func (s *Service) CheckRequest(ctx context.Context, p identity.Principal, n api.NewRun) (pool string, slots int64, expected time.Duration, err error) {
+	b := builder{s: s, caller: p, tenant: p.Tenant, at: s.now(), names: map[string]string{}, pools: map[string]Pool{}}
+	if err := b.build(ctx, []api.BatchRun{{Run: n}}); err != nil {
+		return "", 0, 0, err
+	}
+	first := b.records[0]
+	return first.Run.Pool, first.Spec.Resources.Slots * int64(len(b.records)), time.Duration(first.Spec.Expected) * time.Second, nil
+}
+
 // dryRun says where such a Run would stand, what it would cost, what blocks it.
 func (s *Service) dryRun(ctx context.Context, p identity.Principal, r Request, n api.NewRun) (api.Submitted, error) {
-	b := builder{s: s, ctx: ctx, caller: p, tenant: p.Tenant, at: s.now(), request: r, names: map[string]string{}, pools: map[string]Pool{}}
-	if err := b.build([]api.BatchRun{{Run: n}}); err != nil {
+	b := builder{s: s, caller: p, tenant: p.Tenant, at: s.now(), request: r, names: map[string]string{}, pools: map[string]Pool{}}
+	if err := b.build(ctx, []api.BatchRun{{Run: n}}); err != nil {
 		return api.Submitted{}, err
 	}
 	first := b.records[0]

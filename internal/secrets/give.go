@@ -82,6 +82,23 @@ func (s *Service) ForAttempt(ctx context.Context, n Need) (values map[string][]b
 	return values, given, nil
 }
 
+// MasksOf makes the masker of an Attempt from the newest values, for when nobody remembers which it was given.
+func (s *Service) MasksOf(ctx context.Context, n Need) (*Masker, error) {
+	sealed, err := s.allowed(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	var values [][]byte
+	for _, v := range sealed {
+		value, err := s.open(v)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, value)
+	}
+	return NewMasker(values...), nil
+}
+
 // Masks makes the masker of an Attempt that was given these, after a restart too. A value that is forgotten since, by
 // deletion or by five rotations, is left out and missing says so: what the Attempt prints then can't be masked here.
 func (s *Service) Masks(ctx context.Context, given map[string]Given) (m *Masker, missing bool, err error) {

@@ -77,7 +77,7 @@ func (s *Store) lockBudgets(ctx context.Context, tx *sql.Tx, all []dispatcher.As
 
 func (s *Store) assignOne(ctx context.Context, tx *sql.Tx, o dispatcher.Owner, a dispatcher.Assignment, left map[string]int64) (dispatcher.Assigned, error) {
 	lose := func(why dispatcher.Loss) (dispatcher.Assigned, error) { return dispatcher.Assigned{Loss: why}, nil }
-	if micro, limited := left[a.Tenant]; limited && a.HoldMicro > micro {
+	if micro, limited := left[a.Tenant]; limited && a.HoldMicro > 0 && a.HoldMicro > micro {
 		return lose(dispatcher.LossBudget)
 	}
 	r, err := scanRun(tx.QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs r WHERE r.id = $1`+s.engine.lockRow, a.Run))

@@ -23,6 +23,13 @@ const living = `a.state IN ('assigned', 'starting', 'running', 'finalizing')`
 // Beat is attempts.LeaseRecords'. Renewals are counted: who judges a lease compares counts, not clocks.
 func (s *Store) Beat(ctx context.Context, b attempts.Beat) (held attempts.Held, err error) {
 	err = s.update(ctx, "renewing leases", func(tx *sql.Tx) error {
+		// The Attempts before the runner: whoever ends an Attempt may wait for a budget, and whoever holds that for the runner.
+		for _, h := range sortedHolds(b.Holds) {
+			if _, err := exec(ctx, tx, `UPDATE attempts AS a SET beats = beats + 1, lease_until = $4 WHERE a.id = $1 AND a.runner = $2 AND a.fence = $3 AND `+living,
+				h.Attempt, b.Runner, h.Fence, millis(b.LeaseUntil)); err != nil {
+				return err
+			}
+		}
 		n, err := exec(ctx, tx, `UPDATE runners SET beats = beats + 1, seen_at = $2, acked = CASE WHEN acked < $3 THEN $3 ELSE acked END WHERE id = $1`,
 			b.Runner, millis(b.At), b.Acknowledged)
 		if err != nil {
@@ -37,12 +44,6 @@ func (s *Store) Beat(ctx context.Context, b attempts.Beat) (held attempts.Held, 
 				return err
 			}
 			if _, err := exec(ctx, tx, `UPDATE runners SET capacity = $2 WHERE id = $1`, b.Runner, string(text)); err != nil {
-				return err
-			}
-		}
-		for _, h := range sortedHolds(b.Holds) {
-			if _, err := exec(ctx, tx, `UPDATE attempts AS a SET beats = beats + 1, lease_until = $4 WHERE a.id = $1 AND a.runner = $2 AND a.fence = $3 AND `+living,
-				h.Attempt, b.Runner, h.Fence, millis(b.LeaseUntil)); err != nil {
 				return err
 			}
 		}

@@ -96,6 +96,9 @@ func (s *Store) NewRows(ctx context.Context, pool string, since time.Time, limit
 
 // RunRows is dispatcher.RowRecords'.
 func (s *Store) RunRows(ctx context.Context, ids []string) ([]dispatcher.RunRow, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	text, err := json.Marshal(ids)
 	if err != nil {
 		return nil, s.fail("reading Runs", err)
@@ -144,11 +147,14 @@ func (s *Store) Beats(ctx context.Context, pool string) ([]dispatcher.Beat, erro
 func (s *Store) RunnerRows(ctx context.Context, pool string) ([]dispatcher.RunnerRow, error) {
 	all, err := list(ctx, s.read, func(r row) (one dispatcher.RunnerRow, err error) {
 		var capacity, labels string
-		if err = r.Scan(&one.ID, &capacity, &labels, &one.Draining, &one.Revoked, &one.Beats); err == nil {
+		var seen int64
+		err = r.Scan(&one.ID, &capacity, &labels, &one.Draining, &one.Revoked, &one.Beats, &seen)
+		one.SeenAt = instant(seen)
+		if err == nil {
 			err = errors.Join(json.Unmarshal([]byte(capacity), &one.Capacity), json.Unmarshal([]byte(labels), &one.Labels))
 		}
 		return one, err
-	}, `SELECT id, capacity, labels, draining, revoked_at > 0, beats FROM runners WHERE pool = $1 AND revoked_at = 0 ORDER BY id`, pool)
+	}, `SELECT id, capacity, labels, draining, revoked_at > 0, beats, seen_at FROM runners WHERE pool = $1 AND revoked_at = 0 ORDER BY id`, pool)
 	return all, s.fail("reading runners", err)
 }
 

@@ -103,17 +103,34 @@ func (s *Store) withinBounds(ctx context.Context, tx *sql.Tx, sub runs.Submissio
 			return refuse("tenant_depth", queued)
 		}
 	}
-	if b.Depth > 0 {
-		var queued int
-		if err := tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE pool = $1 AND state = 'queued' LIMIT $2) AS q`,
-			b.Pool, b.Depth+1).Scan(&queued); err != nil {
-			return err
-		}
-		if queued+added > b.Depth {
-			return refuse("depth", queued)
-		}
+	queued, err := s.poolDepth(ctx, tx, b, added)
+	if err != nil {
+		return err
+	}
+	if b.Depth > 0 && queued+added > b.Depth {
+		return refuse("depth", queued)
 	}
 	return s.withinAge(ctx, tx, sub, b, refuse)
+}
+
+// poolDepth counts what is queued in the pool. Near the bound the pool's row is held, so that two tenants can't both
+// take the last place; further away nobody waits for anybody.
+func (s *Store) poolDepth(ctx context.Context, tx *sql.Tx, b runs.Bounds, added int) (queued int, err error) {
+	if b.Depth == 0 {
+		return 0, nil
+	}
+	count := func() error {
+		return tx.QueryRowContext(ctx, `SELECT COUNT(*) FROM (SELECT 1 FROM runs WHERE pool = $1 AND state = 'queued' LIMIT $2) AS q`,
+			b.Pool, b.Depth+1).Scan(&queued)
+	}
+	if err := count(); err != nil || queued+added > b.Depth || queued+added < b.Depth-max(1000, b.Depth/10) {
+		return queued, err
+	}
+	var revision int64
+	if err := tx.QueryRowContext(ctx, `SELECT revision FROM pools WHERE name = $1`+s.engine.lockRow, b.Pool).Scan(&revision); err != nil {
+		return 0, missing(err, "pool "+b.Pool)
+	}
+	return queued, count()
 }
 
 func (s *Store) withinAge(ctx context.Context, tx *sql.Tx, sub runs.Submission, b runs.Bounds, refuse func(string, int) error) error {
@@ -133,11 +150,10 @@ func (s *Store) withinAge(ctx context.Context, tx *sql.Tx, sub runs.Submission, 
 }
 
 func (s *Store) insertSubmission(ctx context.Context, tx *sql.Tx, sub runs.Submission, out *runs.Outcome) error {
-	inserted := map[string]bool{}
 	var ids []string
 	for i := range sub.Runs {
 		n := sub.Runs[i]
-		needs, doomed, err := s.needed(ctx, tx, sub, n, inserted)
+		needs, doomed, err := s.needed(ctx, tx, sub, n)
 		if err != nil {
 			return err
 		}
@@ -161,16 +177,18 @@ func (s *Store) insertSubmission(ctx context.Context, tx *sql.Tx, sub runs.Submi
 				return err
 			}
 		}
-		inserted[n.Run.ID] = true
 		ids = append(ids, n.Run.ID)
 		out.Runs, out.Touched = append(out.Runs, n.Run), append(out.Touched, touched...)
 	}
 	if sub.Key == nil {
 		return nil
 	}
-	_, err := exec(ctx, tx, `INSERT INTO run_keys (tenant, principal, route, name, body, answer) VALUES ($1, $2, $3, $4, $5, $6)
+	n, err := exec(ctx, tx, `INSERT INTO run_keys (tenant, principal, route, name, body, answer) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (tenant, principal, route, name) DO NOTHING`,
 		sub.Tenant, sub.Key.Principal, sub.Key.Route, sub.Key.Name, sub.Key.Body, strings.Join(ids, " "))
+	if err == nil && n == 0 {
+		return errLost // the same submit came at the same moment over another connection: its answer is the answer
+	}
 	return err
 }
 
@@ -214,7 +232,7 @@ type need struct{ id, when string }
 
 // needed resolves after. The rows of what is waited for are held, so that none ends between this look and the commit
 // without seeing who waits. doomed: one of them has ended otherwise already.
-func (s *Store) needed(ctx context.Context, tx *sql.Tx, sub runs.Submission, n runs.NewRecord, inserted map[string]bool) (needs []need, doomed bool, err error) {
+func (s *Store) needed(ctx context.Context, tx *sql.Tx, sub runs.Submission, n runs.NewRecord) (needs []need, doomed bool, err error) {
 	for _, after := range n.After {
 		on, err := list(ctx, tx, scanRun, `SELECT `+runColumns+` FROM runs r WHERE r.id = $1 OR (r.array_id = $1 AND r.array_id <> '')
 			ORDER BY r.id`+s.engine.lockRow, after.On)
@@ -230,13 +248,29 @@ func (s *Store) needed(ctx context.Context, tx *sql.Tx, sub runs.Submission, n r
 		for _, r := range on {
 			switch {
 			case !r.State.Ended():
-				needs = append(needs, need{r.ID, after.When})
+				if needs, err = withNeed(needs, need{r.ID, after.When}, after.Field); err != nil {
+					return nil, false, err
+				}
 			case !meets(r.State, after.When):
 				doomed = true
 			}
 		}
 	}
 	return needs, doomed, nil
+}
+
+// withNeed adds a need. An element may be named by itself and by its array too: it is waited for once, as the stricter asks.
+func withNeed(needs []need, one need, field string) ([]need, error) {
+	i := slices.IndexFunc(needs, func(n need) bool { return n.id == one.id })
+	switch {
+	case i < 0:
+		return append(needs, one), nil
+	case needs[i].when == "any":
+		needs[i].when = one.when
+	case one.when != "any" && one.when != needs[i].when:
+		return nil, fault.Invalid(field, "Run %s can't end both ok and otherwise", one.id)
+	}
+	return needs, nil
 }
 
 // meets reports whether an end is the one that is waited for.

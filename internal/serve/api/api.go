@@ -34,6 +34,7 @@ type Services struct {
 	Schedules Schedules
 	Runs      Runs
 	Attempts  Attempts
+	Pools     Pools
 }
 
 // Register adds every operation by calling handle with a ServeMux pattern and its handler, and returns the OpenAPI
@@ -64,6 +65,9 @@ func register(handle func(pattern string, h http.HandlerFunc), version string, s
 	}
 	if all || s.Runs != nil {
 		h.runs(a)
+	}
+	if all || s.Pools != nil {
+		h.pools(a)
 	}
 	if all || s.Attempts != nil {
 		h.runner(a)

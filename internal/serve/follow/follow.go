@@ -22,6 +22,8 @@ type Runs interface {
 	Logs(ctx context.Context, p identity.Principal, id string, seq int64, limit int) (page []api.LogLine, ended bool, err error)
 	// Watch gives a channel that is written to when the Run may have changed in this process.
 	Watch(run string) (changed <-chan struct{}, stop func())
+	// Draining is closed when the server stops: the stream ends, and the client comes back to another process.
+	Draining() <-chan struct{}
 }
 
 const (
@@ -95,6 +97,8 @@ func (s *stream) follow(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
+			return nil
+		case <-s.runs.Draining():
 			return nil
 		case <-changed:
 		case <-look.C:
