@@ -66,6 +66,8 @@ type Executor struct {
 	groups cgroup.Tree
 	// overdue is how long past deadline and grace a supervisor may take before it counts as hung and is killed.
 	overdue time.Duration
+	// privileged is for tests of what else only a machine without user namespaces shows.
+	privileged bool
 
 	mu      sync.Mutex
 	probed  *Report

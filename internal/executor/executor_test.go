@@ -19,6 +19,7 @@ import (
 	"github.com/roadstead/roadstead/internal/core/lifecycle"
 	"github.com/roadstead/roadstead/internal/executor"
 	"github.com/roadstead/roadstead/internal/executor/folder"
+	"github.com/roadstead/roadstead/internal/executor/sandbox"
 	"github.com/roadstead/roadstead/internal/fault"
 )
 
@@ -170,8 +171,25 @@ func processes(t *testing.T, words string) (pids []string) {
 // A job gets its inputs, its secrets and the last checkpoint, and gives outputs, progress and a checkpoint; beyond those it
 // writes nowhere, has no rights, no descriptors and no environment of ours.
 func TestHonestJob(t *testing.T) {
-	t.Setenv("ROADSTEAD_TEST_LEAK", "leak")
-	e := fixture(t)
+	bothWays(t, honestJob)
+}
+
+// bothWays runs the test in the sandbox that this machine has, and in the one of a machine without user namespaces.
+func bothWays(t *testing.T, test func(*testing.T, *executor.Executor)) {
+	t.Run("as it is", func(t *testing.T) { test(t, fixture(t)) })
+	t.Run("no user namespaces", func(t *testing.T) {
+		fixture(t)
+		e, err := executor.New(config(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Privileged()
+		t.Cleanup(func() { empty(t, e) })
+		test(t, e)
+	})
+}
+
+func honestJob(t *testing.T, e *executor.Executor) {
 	s := spec(t, "tour")
 	s.Env = map[string]string{"CUSTOM": "mine", "ROADSTEAD_INPUTS": "/evil"}
 	s.Secrets = map[string][]byte{"token": []byte("geheim!")}
@@ -195,7 +213,9 @@ func TestHonestJob(t *testing.T) {
 	if u := r.Usage; u.Wall <= 0 || u.User+u.System <= 0 || u.MemoryPeak <= 0 || u.Disk <= 0 || u.Log <= 0 {
 		t.Errorf("usage %+v", u)
 	}
-	const want = "out: uid=1000 dir=/roadstead/package readonly=true rights=[NoNewPrivs:1 Seccomp:2] fds=[] ignored=false custom=mine path=true\n"
+	// Without a user namespace the job sees the host's number of its user.
+	uid := map[bool]uint32{false: sandbox.InsideID, true: executor.DefaultFirstUser}[e.Probe(t.Context()).Privileged]
+	want := fmt.Sprintf("out: uid=%d dir=/roadstead/package readonly=true rights=[NoNewPrivs:1 Seccomp:2] fds=[] ignored=false custom=mine path=true\n", uid)
 	if got := logOf(t, a); !strings.Contains(got, want) || !strings.Contains(got, "err: and an error line\n") {
 		t.Errorf("got  %swant %s", got, want)
 	}

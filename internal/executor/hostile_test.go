@@ -82,7 +82,10 @@ func hostOf(t *testing.T) (h host) {
 // A hostile package tries to get out: to mount, to read the data folder, the runner's key and another Attempt's files, to
 // reach the loopback, to see and trace other processes. Each fails, and each succeeds in an unsandboxed control run.
 func TestHostilePackageStaysInside(t *testing.T) {
-	e := fixture(t)
+	bothWays(t, hostilePackage)
+}
+
+func hostilePackage(t *testing.T, e *executor.Executor) {
 	h := hostOf(t)
 	neighbour := spec(t, "sleep")
 	neighbour.AttemptID = "att_neighbour"

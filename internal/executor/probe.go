@@ -17,6 +17,7 @@ type Report struct {
 	Enforced   []string // in words
 	Missing    []string // in words, with what to do about it; with any, no Attempt is started
 	Bubblewrap string   // the path of bwrap
+	Privileged bool     // there are no user namespaces here: root makes the sandbox, and inside it becomes the Attempt's user
 }
 
 // Probe tries everything that a sandbox needs, the start of one included, and says what works and what is missing. A limit
@@ -38,8 +39,14 @@ func (e *Executor) Probe(ctx context.Context) Report {
 		r.Missing = append(r.Missing, err.Error())
 	}
 	if len(r.Missing) == 0 {
-		if err := e.try(ctx, path); err != nil {
-			r.Missing = append(r.Missing, fmt.Sprintf("a sandbox could not be started: %v (are user namespaces allowed?)", err))
+		err := e.try(ctx, path, e.privileged)
+		if r.Privileged = e.privileged; err != nil && os.Geteuid() == 0 && !e.privileged {
+			if e.try(ctx, path, true) == nil {
+				r.Privileged, err = true, nil
+			}
+		}
+		if err != nil {
+			r.Missing = append(r.Missing, fmt.Sprintf("a sandbox could not be started: %v (are user namespaces allowed? The kernel gives none in a chroot)", err))
 		} else {
 			r.Enforced = append(r.Enforced, e.identity(), "time, disk and log (supervisor)")
 		}
@@ -81,13 +88,13 @@ func (e *Executor) makeDir() error {
 }
 
 // try starts a sandbox with nothing in it, as the last of the users.
-func (e *Executor) try(ctx context.Context, bubblewrap string) error {
+func (e *Executor) try(ctx context.Context, bubblewrap string, privileged bool) error {
 	self, err := os.Open(e.config.Command[0])
 	if err != nil {
 		return err
 	}
 	defer self.Close()
-	p := sandbox.Plan{Bubblewrap: bubblewrap, Argv: []string{"/bin/true"}, Dir: "/", FileBytes: 1 << 20}
+	p := sandbox.Plan{Bubblewrap: bubblewrap, Argv: []string{"/bin/true"}, Dir: "/", FileBytes: 1 << 20, Privileged: privileged}
 	if os.Geteuid() == 0 {
 		p.User = e.config.FirstUser + uint32(e.config.Users) - 1
 	}
@@ -129,8 +136,9 @@ func (e *Executor) ready(ctx context.Context) error {
 	return nil
 }
 
-func (e *Executor) bubblewrap() string {
+// report is that of the Probe that found everything.
+func (e *Executor) report() Report {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.probed.Bubblewrap
+	return *e.probed
 }

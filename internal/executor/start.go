@@ -61,7 +61,8 @@ func (e *Executor) order(f folder.Folder, s Spec, user uint32) error {
 			return errors.Join(err, group.Remove())
 		}
 	}
-	order := folder.Order{Spec: s, User: user, Bubblewrap: e.bubblewrap(), Group: group}
+	r := e.report()
+	order := folder.Order{Spec: s, User: user, Bubblewrap: r.Bubblewrap, Privileged: r.Privileged, Group: group}
 	if err := f.WriteOrder(order); err != nil {
 		return errors.Join(err, group.Remove())
 	}

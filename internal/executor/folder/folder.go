@@ -42,6 +42,7 @@ type Order struct {
 	Spec       Spec
 	User       uint32 // the host's uid and gid of the payload; 0 means the runner's own
 	Bubblewrap string
+	Privileged bool // sandbox.Plan's
 	Group      cgroup.Group
 }
 

@@ -18,6 +18,7 @@ import (
 // stagePlan is what the stage inside the sandbox needs to become the payload.
 type stagePlan struct {
 	Argv, Env  []string
+	User       uint32 // to become; 0 when it is that already
 	Dir        string
 	ReadDirs   []string
 	ReadFiles  []string
@@ -28,6 +29,9 @@ type stagePlan struct {
 // entrance writes the stage's plan.
 func entrance(p Plan, tree []rootEntry) []byte {
 	s := stagePlan{Argv: p.Argv, Env: p.Env, Dir: p.Dir, ReadDirs: []string{"/proc", "/dev", Home}, WriteDirs: []string{"/dev/shm", "/dev/pts"}}
+	if p.Privileged {
+		s.User = p.User
+	}
 	for _, e := range tree {
 		switch {
 		case e.link != "": // leads to another entry, or out of what is allowed
@@ -82,6 +86,9 @@ func enter(status *os.File) error {
 		return fmt.Errorf("read the plan: %w", err)
 	}
 	if err := restrict(p); err != nil {
+		return err
+	}
+	if err := become(p.User); err != nil {
 		return err
 	}
 	if err := os.Chdir(p.Dir); err != nil {

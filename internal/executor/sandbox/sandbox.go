@@ -32,6 +32,7 @@ type Mount struct {
 type Plan struct {
 	Bubblewrap string // path of bwrap
 	User       uint32 // the host's uid and gid the program runs as; 0 means this process's own, which then is not root
+	Privileged bool   // for where the kernel gives no user namespaces, as in a chroot: bubblewrap works as root and the stage becomes User
 	Rootfs     string // an image's tree; "" shows the host's programs and libraries
 	Mounts     []Mount
 	Secrets    map[string][]byte // file name -> content, in SecretsDir, 0400
@@ -106,7 +107,7 @@ func (g *Gate) command(p Plan, stage *os.File, stageArgs []string) (*exec.Cmd, e
 	cmd.Dir, cmd.Env, cmd.ExtraFiles = "/", []string{"PATH=/usr/bin:/bin"}, g.inherited
 	// The payload's end is the supervisor's: PDEATHSIG here, and bubblewrap's --die-with-parent one step down.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if p.User != 0 {
+	if p.User != 0 && !p.Privileged {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: p.User, Gid: p.User}
 	}
 	return cmd, nil
@@ -146,9 +147,17 @@ func (g *Gate) file(fd int, content []byte, stage *os.File) (*os.File, error) {
 // arguments are bubblewrap's. Order is meaning: what is mounted later lies above.
 func arguments(p Plan, tree []rootEntry, secrets []string) []string {
 	a := []string{
-		"--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup",
-		"--disable-userns", "--uid", strconv.Itoa(InsideID), "--gid", strconv.Itoa(InsideID), "--hostname", "sandbox",
+		"--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup", "--hostname", "sandbox",
 		"--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv", "--seccomp", strconv.Itoa(filterFD),
+	}
+	secretMode, secretsMode := "0400", "0500"
+	if p.Privileged {
+		for _, c := range dropping {
+			a = append(a, "--cap-add", c)
+		}
+		secretMode, secretsMode = "0444", "0555" // of root's here, and in a world with one user
+	} else {
+		a = append(a, "--unshare-user", "--disable-userns", "--uid", strconv.Itoa(InsideID), "--gid", strconv.Itoa(InsideID))
 	}
 	if !p.Network {
 		a = append(a, "--unshare-net")
@@ -169,14 +178,14 @@ func arguments(p Plan, tree []rootEntry, secrets []string) []string {
 			a = append(a, "--ro-bind", m.Source, m.Target)
 		}
 	}
-	a = append(a, "--size", strconv.Itoa(maxSecrets), "--perms", "0500", "--tmpfs", SecretsDir)
+	a = append(a, "--size", strconv.Itoa(maxSecrets), "--perms", secretsMode, "--tmpfs", SecretsDir)
 	for i, name := range secrets {
-		a = append(a, "--perms", "0400", "--file", strconv.Itoa(firstSecretFD+i), filepath.Join(SecretsDir, name))
+		a = append(a, "--perms", secretMode, "--file", strconv.Itoa(firstSecretFD+i), filepath.Join(SecretsDir, name))
 	}
 	return append(a, "--remount-ro", SecretsDir, "--remount-ro", "/")
 }
 
-// InsideID is the uid and gid the program sees as its own.
+// InsideID is the uid and gid the program sees as its own in a user namespace; without one it sees the host's.
 const InsideID = 1000
 
 const maxSecrets = 4 << 20 // bytes of all secrets of an Attempt

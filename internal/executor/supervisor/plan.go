@@ -22,7 +22,7 @@ const (
 // plan lays the Attempt's folders out in its sandbox.
 func plan(o folder.Order, f folder.Folder) sandbox.Plan {
 	p := sandbox.Plan{
-		Bubblewrap: o.Bubblewrap, User: o.User, Rootfs: o.Spec.Image, Network: o.Spec.Network, Argv: o.Spec.Argv, Secrets: o.Spec.Secrets,
+		Bubblewrap: o.Bubblewrap, User: o.User, Privileged: o.Privileged, Rootfs: o.Spec.Image, Network: o.Spec.Network, Argv: o.Spec.Argv, Secrets: o.Spec.Secrets,
 		ShmBytes: o.Spec.Limits.Memory / 2, FileBytes: o.Spec.Limits.Disk, Dir: scratch,
 		Mounts: []sandbox.Mount{
 			{Source: f.Inputs(), Target: inputs},

@@ -195,8 +195,7 @@ func (w *watch) confine() error {
 func (w *watch) abandon(done <-chan error, cause error) error {
 	_ = w.cmd.Process.Kill() // it may have ended by itself
 	_ = w.order.Group.Kill(killPatience)
-	<-done
-	if errors.Is(cause, sandbox.ErrNoSandbox) {
+	if exit := <-done; exit != nil && errors.Is(cause, sandbox.ErrNoSandbox) {
 		if said := w.log.lastError(); said != "" {
 			return fmt.Errorf("%w: %s", cause, said)
 		}

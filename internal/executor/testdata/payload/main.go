@@ -76,13 +76,9 @@ func mount([]string) error {
 		unix.Mount("none", "/tmp", "tmpfs", 0, ""))
 }
 
-// namespace asks for a user namespace, in which one would be root again.
+// namespace asks for a user namespace, in which one would be root again, or for any other.
 func namespace([]string) error {
-	err := exec.Command("/usr/bin/unshare", "--user", "--map-root-user", "true").Run()
-	if err == nil {
-		return nil
-	}
-	return errors.Join(err, unix.Unshare(unix.CLONE_NEWUSER))
+	return any(exec.Command("/usr/bin/unshare", "--user", "--map-root-user", "true").Run(), unix.Unshare(unix.CLONE_NEWUSER), unix.Unshare(unix.CLONE_NEWUTS))
 }
 
 // read reads a file of the host by its path, or through other processes' roots.
