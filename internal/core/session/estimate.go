@@ -97,7 +97,7 @@ func (m *Machine) look(now clock.Mono, h uint32, r *record) (e Estimate, width t
 	// Whoever starts before it would poll again waits here: the right one is there when its seat comes, however short
 	// the turns are, and those behind it don't go first.
 	e.Called = e.Called || wait <= DoorSoon
-	check := m.stretched(place, min(max(wait/2, MinCheck), MaxCheck, m.cheap()))
+	check := m.stretched(place, wait, min(max(wait/2, MinCheck), MaxCheck, m.cheap()))
 	if e.Called {
 		check = MinCheckHead
 	}
@@ -115,13 +115,13 @@ func (p *plan) start(h uint32, r *record, place int) time.Duration {
 }
 
 // stretched lengthens a check time so that the polls of all who wait stay within the budget, except near the head,
-// where seats would wait for them (D-6.2).
-func (m *Machine) stretched(place int, check time.Duration) time.Duration {
+// where seats would wait for them (D-6.2); a place is near where turns are short, however many go before it.
+func (m *Machine) stretched(place int, wait, check time.Duration) time.Duration {
 	if m.policy.PollBudget == 0 || place < 4*m.policy.Sessions {
 		return check
 	}
 	fair := time.Duration(m.queue.Len()) * time.Second / time.Duration(m.policy.PollBudget)
-	return max(check, min(fair, MaxStretched))
+	return max(check, min(fair, MaxStretched, wait*3/4))
 }
 
 // cheap is how often everybody may ask without the polls being felt: twenty a second in all. Few who wait thus hear

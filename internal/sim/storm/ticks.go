@@ -88,7 +88,8 @@ func (b *book) vacancies(now clock.Mono) {
 // principals and weights w: each of its principal's downloads before it in its class, and itself, costs a round, in which
 // every other principal of the class goes once, and one of them may have a turn owed from when it had its share (D-4.4);
 // meanwhile class j goes w_j times for each w_c of its own. That makes (own+2) * P * sum(w)/w_c. Of those called at once
-// the first to come goes first (D-2.12): twice as many as there are seats. Age moves a session into a lane that has one
+// the first to come goes first (D-2.12): twice as many as there are seats; and where requests are lost and clients come
+// late, a turn is called in vain as often as not, so that makes twice the number. Age moves a session into a lane that has one
 // turn a round for all the aged, oldest first: the same arithmetic, with those before it there in place of own. It holds
 // while the principal is under its share, at the offer as well as at the start: one that fills its share with downloads
 // of a higher class leaves nothing for its own lower ones.
@@ -106,6 +107,9 @@ func (b *book) setBound(r *record) {
 		for c := 1; c <= int(r.class); c++ {
 			r.bound += rounds(len(b.waiting), p.Weights[c])
 		}
+	}
+	if b.w.sc.weather == storm {
+		r.bound *= 2
 	}
 }
 
