@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -46,8 +47,8 @@ func Main(in io.Reader, out io.WriteCloser) error {
 		return err
 	}
 	defer lock.Close()
-	if _, err := m.Folder.Launch(); err == nil {
-		return errors.New("this Attempt was launched before: it is never launched again")
+	if err := unborn(m.Folder); err != nil {
+		return err
 	}
 	order, err := m.Folder.Order()
 	if err != nil {
@@ -61,6 +62,21 @@ func Main(in io.Reader, out io.WriteCloser) error {
 	terms := make(chan os.Signal, 1)
 	signal.Notify(terms, syscall.SIGTERM)
 	return w.run(m.Stage, terms)
+}
+
+// unborn refuses an Attempt that was launched before, or that a runner who found it without a supervisor has closed.
+func unborn(f folder.Folder) error {
+	_, launched := f.Launch()
+	_, over := f.Record()
+	for _, err := range []error{launched, over} {
+		if err == nil {
+			return errors.New("this Attempt was launched or closed before: it is never launched again")
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // watch is one Attempt in the care of this process.
