@@ -49,7 +49,7 @@ func rootCommand() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fault.Invalid("arguments", "%v", err) })
-	root.AddCommand(serveCommand(), configCommand(), openapiCommand(), versionCommand(), simulateCommand(), demoCommand(), superviseCommand())
+	root.AddCommand(serveCommand(), configCommand(), openapiCommand(), versionCommand(), simulateCommand(), demoCommand(), superviseCommand(), runnerCommand())
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if !cmd.Runnable() { // it only holds others

@@ -109,7 +109,7 @@ func FuzzParseSize(f *testing.F) {
 	f.Add("40MB")
 	f.Add("1GiB")
 	f.Fuzz(func(t *testing.T, s string) {
-		if n, ok := parseSize(s); ok && n < 0 {
+		if n, ok := ParseSize(s); ok && n < 0 {
 			t.Errorf("%q became %d", s, n)
 		}
 	})

@@ -7,16 +7,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
-	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/archive"
 	"github.com/roadstead/roadstead/internal/attempts"
 	"github.com/roadstead/roadstead/internal/catalog"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/dispatcher"
-	"github.com/roadstead/roadstead/internal/executor"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
 	"github.com/roadstead/roadstead/internal/pools"
@@ -86,22 +83,22 @@ func (a *App) openRuns(_ context.Context, clk clock.Clock) (err error) {
 
 // openRunner makes the runner inside this server. A machine that can't hold Attempts to their limits has none, and says why.
 func (a *App) openRunner(ctx context.Context, clk clock.Clock) (*runner.Runner, error) {
-	slots := a.cfg.RunnerSlots
-	if slots < 0 {
-		slots = runtime.NumCPU()
-	}
-	if slots == 0 {
+	if a.cfg.RunnerSlots == 0 {
 		return nil, nil
 	}
 	dir, err := a.runnerDir()
 	if err != nil {
 		return nil, err
 	}
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return nil, err
+	}
+	capacity := machineCapacity(dir)
+	if a.cfg.RunnerSlots > 0 {
+		capacity.Slots = int64(a.cfg.RunnerSlots)
+	}
 	cfg := runner.Config{
-		Server: a.URL(), Dir: dir, Name: "embedded", Version: a.options.Version, Log: a.options.Log, Executor: executor.Config{FirstUser: executor.DefaultFirstUser, Users: max(64, 4*slots)},
-		Capacity: api.Resources{
-			Slots: int64(slots), MilliCPU: int64(runtime.NumCPU()) * 1000, MemoryBytes: memoryFor(slots), DiskBytes: max(1<<30, a.freeForRuns()),
-		},
+		Server: a.URL(), Dir: dir, Name: "embedded", Version: a.options.Version, Log: a.options.Log, Capacity: capacity, Executor: executorConfig(capacity.Slots),
 	}
 	if _, err := os.Stat(filepath.Join(dir, "registration.json")); errors.Is(err, os.ErrNotExist) {
 		token, err := a.run.pools.NewToken(ctx, identity.Principal{Operator: true, Name: "server"}, pools.DefaultPool)
@@ -130,15 +127,6 @@ func (a *App) runnerDir() (string, error) {
 	}
 	sum := sha256.Sum256([]byte(data))
 	return filepath.Join("/var/lib/roadstead", "runner-"+hex.EncodeToString(sum[:6])), nil
-}
-
-// freeForRuns is the part of the free disk that Attempts may take together.
-func (a *App) freeForRuns() int64 {
-	free, err := a.freeDisk()
-	if err != nil {
-		return 0
-	}
-	return (free - a.cfg.DiskReserve) / 2
 }
 
 // startRunner makes the default pool, and starts the runner inside this server.

@@ -125,7 +125,7 @@ func size(key, usage string, lo, hi int64, field func(*Config) *int64) Setting {
 	return Setting{
 		Key: key, Usage: usage,
 		set: func(c *Config, name, v string) error {
-			n, ok := parseSize(v)
+			n, ok := ParseSize(v)
 			if !ok || n < lo || n > hi {
 				return fault.Invalid(name, "must be a number of bytes between %d and %d, such as 40MB or 1GiB, is %q", lo, hi, v)
 			}
@@ -136,8 +136,8 @@ func size(key, usage string, lo, hi int64, field func(*Config) *int64) Setting {
 	}
 }
 
-// parseSize reads bytes with an optional unit: kB, MB, GB, TB by thousands, KiB, MiB, GiB, TiB by 1024.
-func parseSize(s string) (int64, bool) {
+// ParseSize reads bytes with an optional unit: kB, MB, GB, TB by thousands, KiB, MiB, GiB, TiB by 1024.
+func ParseSize(s string) (int64, bool) {
 	units := []struct {
 		suffix string
 		factor int64

@@ -126,8 +126,12 @@ func (s *Service) Preview(r runs.Run, spec runs.Spec) (api.Place, []api.Blocker)
 		return api.Place{}, []api.Blocker{{Reason: "invalid", Detail: err.Error()}}
 	}
 	place := s.place(p, outlook, true, now)
+	place.Reason = ""
 	var blockers []api.Blocker
 	for _, why := range whys {
+		if why.Reason == dispatch.ReasonTurn {
+			continue // to wait one's turn is no obstacle
+		}
 		one := api.Place{}
 		s.explain(p, &one, why)
 		blockers = append(blockers, api.Blocker{Reason: one.Reason, Detail: one.Detail, Until: one.Until})

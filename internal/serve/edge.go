@@ -131,6 +131,9 @@ func (e *edge) access(r *http.Request, rec *recorder, info *request.Info, took t
 	} else if info.Poll {
 		level = slog.LevelDebug
 	}
+	if errors.Is(info.Cause, context.Canceled) && r.Context().Err() != nil {
+		level = slog.LevelInfo // the client went: nothing failed here
+	}
 	if !e.log.Enabled(r.Context(), level) {
 		return
 	}
