@@ -120,6 +120,11 @@ func TestCheckTimes(t *testing.T) {
 	}
 	within("the last under a budget", check(many-1), MaxStretched, MaxStretched*11/10)
 	within("the called under a budget", check(first), MinCheckHead, MinCheckHead*11/10)
+	for n := uint64(2); n < 200; n++ {
+		if e, _ := r.m.Estimate(r.now, key(n)); e.Position == 7 {
+			within("one whose turn comes before a stretched time", check(n), 200*time.Second, e.Start.Sub(r.now)*9/10)
+		}
+	}
 }
 
 // A tick costs what is due, not what waits: it looks at the records of the buckets that came due and no others (D-7.2).
