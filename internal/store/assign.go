@@ -77,15 +77,15 @@ func (s *Store) lockBudgets(ctx context.Context, tx *sql.Tx, all []dispatcher.As
 
 func (s *Store) assignOne(ctx context.Context, tx *sql.Tx, o dispatcher.Owner, a dispatcher.Assignment, left map[string]int64) (dispatcher.Assigned, error) {
 	lose := func(why dispatcher.Loss) (dispatcher.Assigned, error) { return dispatcher.Assigned{Loss: why}, nil }
-	if micro, limited := left[a.Tenant]; limited && a.HoldMicro > 0 && a.HoldMicro > micro {
-		return lose(dispatcher.LossBudget)
-	}
 	r, err := scanRun(tx.QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs r WHERE r.id = $1`+s.engine.lockRow, a.Run))
 	if errors.Is(err, sql.ErrNoRows) || err == nil && (r.State != "queued" || r.Fence != a.Fence || r.WaitsFor > 0 || r.NextEligible.After(a.At)) {
 		return lose(dispatcher.LossChanged)
 	}
 	if err != nil {
 		return dispatcher.Assigned{}, err
+	}
+	if micro, limited := left[a.Tenant]; limited && a.HoldMicro > 0 && a.HoldMicro > micro {
+		return lose(dispatcher.LossBudget)
 	}
 	if a.Lane != "" {
 		n, err := exec(ctx, tx, `INSERT INTO holds (attempt, kind, account, amount) VALUES ($1, 'lane', $2, 1) ON CONFLICT DO NOTHING`,

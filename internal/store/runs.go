@@ -173,7 +173,7 @@ func readLabels(ctx context.Context, q querier, run string) (map[string]string, 
 func insertEvent(ctx context.Context, tx *sql.Tx, e runs.Event) error {
 	_, err := exec(ctx, tx, `
 		INSERT INTO run_events (run, seq, at, kind, attempt, reason, detail)
-		SELECT $1, COALESCE(MAX(seq), 0) + 1, CAST($2 AS BIGINT), $3, $4, $5, $6 FROM run_events WHERE run = $1`,
+		SELECT CAST($1 AS TEXT), COALESCE(MAX(seq), 0) + 1, CAST($2 AS BIGINT), $3, $4, $5, $6 FROM run_events WHERE run = CAST($1 AS TEXT)`,
 		e.Run, millis(e.At), e.Kind, e.Attempt, e.Reason, e.Detail)
 	return err
 }
