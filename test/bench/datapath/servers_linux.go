@@ -182,6 +182,11 @@ func startNginx(dir, congestion string) (*server, error) {
 		return nil, err
 	}
 	s := &server{cmd: cmd, addr: addr}
+	// Giving it away made it block for both of us: a worker would wait in accept for what the other one has taken.
+	if err := syscall.SetNonblock(int(inherited.Fd()), true); err != nil {
+		s.stop()
+		return nil, err
+	}
 	for range 100 {
 		if s.pids = children(cmd.Process.Pid); len(s.pids) == 2 && reachable(addr) {
 			return s, nil
