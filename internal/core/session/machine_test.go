@@ -229,6 +229,32 @@ func TestOfferWidens(t *testing.T) {
 	r.want("the last is called when nobody else came", r.ask(40, 40, class.Bulk), Serve)
 }
 
+// Another seat that comes free takes nothing of an offer back that was made while one stood free (D-2.12).
+func TestOfferStaysWide(t *testing.T) {
+	p := Default(2)
+	p.Reserve = 0
+	r := newRig(t, p)
+	for n := uint64(1); n <= 40; n++ {
+		r.ask(n, n, class.Bulk)
+	}
+	called := func() (n int) {
+		for k := uint64(3); k <= 40; k++ {
+			if e, _ := r.m.Estimate(r.now, key(k)); e.Called {
+				n++
+			}
+		}
+		return n
+	}
+	r.pass(TickEvery)
+	r.done(1)
+	r.pass(5 * TickEvery)
+	before := called()
+	r.done(2)
+	if after := called(); before < 10 || after < before+2 {
+		t.Errorf("%d are called while a seat stands free, %d when there are two", before, after)
+	}
+}
+
 // The reserve is left to people; they find it at once (D-4.2).
 func TestReserveIsForPeople(t *testing.T) {
 	p := Default(4)

@@ -20,6 +20,9 @@ func (m *Machine) sit(now clock.Mono, h uint32, r *record) {
 		m.below++
 	}
 	m.counts[r.class].Active++
+	if m.active >= m.policy.Sessions {
+		m.widen = 0 // no seat stands free any more
+	}
 	m.holds(r.principal, 1)
 	if r.seat == 0 {
 		m.chair(r)

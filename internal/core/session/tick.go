@@ -32,7 +32,7 @@ func (m *Machine) Tick(now clock.Mono) (effects []Effect, next time.Duration) {
 		m.plan.rate = m.meter.Peak(now)
 	}
 	m.adjust(now)
-	m.offer(now, m.offered)
+	m.offer(now, true)
 	m.preempt(now)
 	m.offered = len(m.offers) > 0 && m.active < m.policy.Sessions
 	m.callHeld(now)
@@ -116,8 +116,8 @@ func (m *Machine) buried() {
 
 // offer marks the first of the order, twice as many as there are seats free or about to be, and more each tick while a
 // seat stays free (D-2.12). Principals under their share come first; each of them stands for two of the marks, and
-// only marks beyond that go to principals at their share (D-4.4). stale says that the last tick made an offer too.
-func (m *Machine) offer(now clock.Mono, stale bool) {
+// only marks beyond that go to principals at their share (D-4.4). Between ticks an offer stays as wide as it is.
+func (m *Machine) offer(now clock.Mono, tick bool) {
 	for _, h := range m.offers {
 		m.records.at(h).clear(marked | beyond)
 	}
@@ -126,7 +126,7 @@ func (m *Machine) offer(now clock.Mono, stale bool) {
 		m.widen = 0
 		return
 	}
-	all, below := m.room(now, stale)
+	all, below := m.room(now, tick)
 	o := offering{m: m, cursor: &m.cursor, all: all, below: below}
 	m.queue.Rewind(o.cursor)
 	o.mark(true)
@@ -139,17 +139,18 @@ func (m *Machine) offer(now clock.Mono, stale bool) {
 }
 
 // room is how many marks there may be, in all and in the classes below interactive.
-func (m *Machine) room(now clock.Mono, stale bool) (all, below int) {
+func (m *Machine) room(now clock.Mono, tick bool) (all, below int) {
 	free, freeBelow := m.freeSeats(0), m.freeSeats(1)
 	usable := freeBelow > 0 && m.queue.Len() > m.queue.ClassLen(0) || free > 0 && m.queue.ClassLen(0) > 0
 	if now < m.narrow {
 		m.widen = 0
 		return free, freeBelow
 	}
-	if usable && stale {
-		m.widen = min(m.widen+2*free, offersMost)
-	} else {
+	switch {
+	case !usable || tick && !m.offered:
 		m.widen = 0
+	case tick:
+		m.widen = min(m.widen+2*free, offersMost)
 	}
 	ending, endingBelow := m.ending()
 	all = 2*(free+ending) + m.widen
