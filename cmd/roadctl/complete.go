@@ -11,7 +11,11 @@ import (
 func completions(root *cobra.Command) {
 	classes := []string{"interactive", "release", "bulk", "background"}
 	for cmd := range commands(root) {
+		classes := classes
 		switch cmd.CommandPath() {
+		case "roadctl run":
+			classes = []string{"interactive", "background", "periodic", "build"} // of Runs, not of downloads
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		case "roadctl upload", "roadctl man", "roadctl packages publish": // files and folders
 		case "roadctl repo grant":
 			cmd.ValidArgsFunction = word(2, "read", "write", "admin")
@@ -33,6 +37,8 @@ func completions(root *cobra.Command) {
 			}
 		}
 		choices(cmd, "class", classes)
+		choices(cmd, "state", []string{"queued", "active", "succeeded", "failed", "interrupted", "cancelled", "expired"})
+		choices(cmd, "key-policy", []string{"queue", "replace", "skip"})
 		choices(cmd, "overlap", []string{"skip", "queue", "replace", "allow"})
 		choices(cmd, "catch-up", []string{"none", "last", "all"})
 		choices(cmd, "refused", []string{"drop", "retry"})

@@ -21,6 +21,12 @@ const (
 	exitConflict  = 6
 	exitLocal     = 7
 	exitCapacity  = 8
+
+	// How a Run ended that was waited for; one that failed is exitFailed.
+	exitRunInterrupted = 9
+	exitRunCancelled   = 10
+	exitRunExpired     = 11
+
 	exitInterrupt = 130
 )
 
@@ -68,6 +74,9 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[*usageError](err); ok {
 		return exitUsage
 	}
+	if o, ok := errors.AsType[*outcomeError](err); ok {
+		return outcomeExit(o.state)
+	}
 	for _, k := range []struct {
 		kind error
 		code int
@@ -88,6 +97,18 @@ func exitCode(err error) int {
 	}
 	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return exitLocal
+	}
+	return exitFailed
+}
+
+func outcomeExit(state string) int {
+	switch state {
+	case "interrupted":
+		return exitRunInterrupted
+	case "cancelled":
+		return exitRunCancelled
+	case "expired":
+		return exitRunExpired
 	}
 	return exitFailed
 }
@@ -141,6 +162,9 @@ func hintFor(err error, help string) string {
 	if errors.Is(err, sdk.ErrWaitLimit) {
 		return "run again with a longer --wait-limit, or without it; your place is kept for 15 minutes"
 	}
+	if o, ok := errors.AsType[*outcomeError](err); ok {
+		return fmt.Sprintf("see %q", o.look)
+	}
 	if _, ok := errors.AsType[*linkError](err); ok {
 		return "ask whoever gave you the link for a new one"
 	}
@@ -191,6 +215,8 @@ func missingHint(message string) string {
 		list = "roadctl packages ls"
 	case "secret":
 		list = "roadctl secrets ls"
+	case "Run":
+		list = "roadctl runs list"
 	}
 	return fmt.Sprintf("check the name with %q; what you may not see is not found either", list)
 }

@@ -34,7 +34,7 @@ type globalFlags struct {
 }
 
 const longHelp = `roadctl talks to a Roadstead server: it stores files, shares them, and downloads them through the
-server's queue, telling your place and your start while you wait.
+server's queue, telling your place and your start while you wait. It submits Runs and follows them.
 
 Settings come from flags, then the environment (ROADSTEAD_URL, ROADSTEAD_API_KEY_FILE,
 ROADSTEAD_API_KEY; ROADSTEAD_CONFIG names another settings file), then the file that "roadctl login"
@@ -44,7 +44,8 @@ name the certificate, or that of who signed it, in SSL_CERT_FILE.
 The result goes to standard output, progress to standard error.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 not signed in or not allowed, 4 network, busy or
-deadline, 5 wrong bytes, 6 conflict, 7 local files, 8 no room, 130 interrupted.`
+deadline, 5 wrong bytes, 6 conflict, 7 local files, 8 no room, 130 interrupted; a Run that was waited
+for: 9 interrupted, 10 cancelled, 11 expired.`
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
@@ -69,7 +70,7 @@ func newRoot(a *app) *cobra.Command {
 	f.StringVarP(&a.flags.output, "output", "o", "table", "form of the result: table or json")
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress on standard error")
 	root.AddCommand(loginCommand(a), whoamiCommand(a), uploadCommand(a), downloadCommand(a), lsCommand(a), rmCommand(a),
-		linkCommand(a), repoCommand(a), keyCommand(a), accountCommand(a), tenantCommand(a), queueCommand(a), bookCommand(a), settingsCommand(a), packagesCommand(a), secretsCommand(a),
+		linkCommand(a), repoCommand(a), keyCommand(a), accountCommand(a), tenantCommand(a), queueCommand(a), bookCommand(a), settingsCommand(a), packagesCommand(a), secretsCommand(a), runCommand(a), runsCommand(a),
 		schedulesCommand(a), planCommand(a), configCommand(a), manCommand(), versionCommand(a))
 	root.InitDefaultCompletionCmd()
 	forms(root)
