@@ -43,6 +43,8 @@ type Config struct {
 	Journal                  bool                // places are kept in the database over a restart
 	RunnerDir                string              // of the runner inside this server; empty: see runnerDir
 	RunnerSlots              int                 // slots of the runner inside this server; -1: one for each CPU, 0: none
+	RunnerLease              time.Duration       // a runner that says nothing for this long, and the grace, has lost its Attempts
+	RunnerHeartbeat          time.Duration       // how often runners renew their leases
 	Bandwidth                int64               // bytes per second in all; 0 means no ceiling (D-12.2)
 	BandwidthPerPrincipal    int64               // bytes per second of one principal; 0 means no ceiling
 }
@@ -54,7 +56,7 @@ func Default() Config {
 		MaxDownloads: 16, SessionMinBytes: 16 << 20, Hold: 20 * time.Second, TransferQueueLimit: 64, DownloadQueueLimit: 65536,
 		ClassWeights: [class.Count]uint32{8, 4, 2, 1}, Reserve: -1, Idle: 30 * time.Second, RangesPerSession: 4,
 		Strategy: api.StrategyOrdered, Aging: time.Hour, Preempt: true, Journal: true, MinRate: usualMinRate,
-		RunnerSlots: -1,
+		RunnerSlots: -1, RunnerLease: 90 * time.Second, RunnerHeartbeat: 10 * time.Second,
 	}
 }
 
@@ -73,6 +75,10 @@ func (c Config) Share() int {
 	}
 	return c.MaxDownloadsPerPrincipal
 }
+
+// leaseGrace is how long beyond its lease an Attempt may be silent: the runner has killed it by then, and a call of its may
+// be on the way.
+func (c Config) leaseGrace() time.Duration { return min(c.RunnerLease/2, 15*time.Second) }
 
 // usualMinRate keeps a byte now and then from holding a seat while others wait; no line of today is slower.
 const usualMinRate = 16 << 10
@@ -115,6 +121,10 @@ func (c Config) Validate() error {
 		if rate > 0 && rate < governor.MinRate {
 			return fault.Invalid(envOf(key), "must be 0 or at least %d, is %d", governor.MinRate, rate)
 		}
+	}
+	if c.RunnerLease < 3*c.RunnerHeartbeat {
+		return fault.Invalid(envOf("runnerLeaseSeconds"), "must be at least three times the %v of %s, so that one lost call costs nothing, is %v",
+			c.RunnerHeartbeat, envOf("runnerHeartbeatSeconds"), c.RunnerLease)
 	}
 	if (c.TLSCertFile == "") != (c.TLSKeyFile == "") {
 		return fault.Invalid(envOf("tlsCertFile"), "must be set together with %s", envOf("tlsKeyFile"))

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/roadstead/roadstead/internal/archive"
 	"github.com/roadstead/roadstead/internal/attempts"
@@ -35,15 +34,10 @@ type runParts struct {
 	schedules  *schedules.Service
 }
 
-// The pace of leases: a database away for a minute kills nothing.
-const (
-	lease     = 90 * time.Second
-	heartbeat = 10 * time.Second
-)
-
 // openRuns makes the services of Runs over the state. Those that call each other are connected at the end.
 func (a *App) openRuns(_ context.Context, clk clock.Clock) (err error) {
 	r := &a.run
+	lease, heartbeat := a.cfg.RunnerLease, a.cfg.RunnerHeartbeat
 	limits := archive.Limits{Entries: 100_000, Bytes: 64 << 30}
 	if r.catalog, err = catalog.New(catalog.Config{
 		NewID: store.NewID, CheckArchive: checkWith(limits), CheckImage: checkWith(limits),
@@ -67,7 +61,7 @@ func (a *App) openRuns(_ context.Context, clk clock.Clock) (err error) {
 		return err
 	}
 	if r.dispatcher, err = dispatcher.New(dispatcher.Config{
-		NewID: store.NewID, Owner: "dsp_" + store.NewID(), Alone: true, Lease: lease, Heartbeat: heartbeat, Log: a.options.Log,
+		NewID: store.NewID, Owner: "dsp_" + store.NewID(), Alone: true, Lease: lease, Grace: a.cfg.leaseGrace(), Heartbeat: heartbeat, Log: a.options.Log,
 	}, a.store, r.attempts, clk, func(ids ...string) { late.runs.Changed(ids...) }); err != nil {
 		return err
 	}

@@ -72,6 +72,8 @@ func Settings() []Setting {
 		number("downloadPollBudget", "polls a second that all who wait are told to make together; 0: no such bound", 0, 1<<20, func(c *Config) *int { return &c.PollBudget }),
 		text("runnerDir", "directory of the runner inside this server; empty: one in data, or as root one below /var/lib/roadstead", func(c *Config) *string { return &c.RunnerDir }),
 		number("runnerSlots", "slots of the runner inside this server; 0: none, -1: one for each CPU", -1, 4096, func(c *Config) *int { return &c.RunnerSlots }),
+		seconds("runnerLeaseSeconds", "a runner that says nothing for this long, and half of it more (at most 15), has lost what it runs", 6, 3600, func(c *Config) *time.Duration { return &c.RunnerLease }),
+		seconds("runnerHeartbeatSeconds", "how often runners say that they live; the lease is at least three times that", 1, 30, func(c *Config) *time.Duration { return &c.RunnerHeartbeat }),
 		size("bandwidth", "bytes per second in all; 0: no ceiling", 0, 1<<40, func(c *Config) *int64 { return &c.Bandwidth }),
 		size("bandwidthPerPrincipal", "bytes per second of one principal; 0: no ceiling", 0, 1<<40, func(c *Config) *int64 { return &c.BandwidthPerPrincipal }),
 	}
