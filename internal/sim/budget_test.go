@@ -7,7 +7,7 @@ import (
 )
 
 // A poll budget makes the polls of a long queue few, and costs those who wait next to nothing: whoever is near the head
-// asks as often as before (D-6.2, 0014-the-queue-explains-itself.md). Where turns are so short that the budget does not
+// asks as often as before (D-6.2, 0015-the-queue-explains-itself.md). Where turns are so short that the budget does not
 // suffice for that, the polls are more and not the waits longer.
 func TestPollBudgetCostsNoTime(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -46,7 +46,7 @@ func secondHour(t *testing.T, p Policy, clientRate int64) (h hour) {
 }
 
 // The seats find the fewest that fill the link, whatever the clients can take, and one too few is taken back at once
-// (0013-seats-that-follow-the-link.md). A number set once is too small for slow clients and the link idles.
+// (0014-seats-that-follow-the-link.md). A number set once is too small for slow clients and the link idles.
 func TestSeatsFollowTheLink(t *testing.T) {
 	fixed := Default(4)
 	fixed.LinkRate, fixed.Reserve, fixed.Preempt = 100*mega, 0, false
