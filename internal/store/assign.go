@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -12,7 +13,8 @@ import (
 )
 
 // Assign is dispatcher.OwnerRecords' (R-2.1, R-4.2). The order of locks is the same for everybody: the pool's owner,
-// the budgets by tenant, the Runs by id. What doesn't fit is left out and told; the rest is committed.
+// the budgets by tenant, the Runs by id, the runners by id, the lanes. What doesn't fit is left out and told; the rest is
+// committed. A batch costs a fixed number of statements, whatever its size.
 func (s *Store) Assign(ctx context.Context, o dispatcher.Owner, all []dispatcher.Assignment) (out []dispatcher.Assigned, err error) {
 	err = s.update(ctx, "assigning Runs", func(tx *sql.Tx) error {
 		out = make([]dispatcher.Assigned, len(all))
@@ -24,16 +26,17 @@ func (s *Store) Assign(ctx context.Context, o dispatcher.Owner, all []dispatcher
 		if err != nil {
 			return err
 		}
-		left, err := s.lockBudgets(ctx, tx, all)
+		r, err := s.room(ctx, tx, all)
 		if err != nil {
 			return err
 		}
+		var winners []winner
 		for _, i := range byRun(all) {
-			if out[i], err = s.assignOne(ctx, tx, o, all[i], left); err != nil {
-				return err
+			if out[i] = r.take(all[i]); out[i].Won {
+				winners = append(winners, newWinner(o, all[i], r.sequences[all[i].Runner]))
 			}
 		}
-		return nil
+		return s.commitWinners(ctx, tx, winners)
 	})
 	return out, err
 }
@@ -44,105 +47,125 @@ func byRun(all []dispatcher.Assignment) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int {
-		if all[a].Run < all[b].Run {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(all[a].Run, all[b].Run) })
 	return order
 }
 
-// lockBudgets says what each tenant's budget has left; those without one are absent.
-func (s *Store) lockBudgets(ctx context.Context, tx *sql.Tx, all []dispatcher.Assignment) (left map[string]int64, err error) {
-	left = map[string]int64{}
-	var tenants []string
-	for _, a := range all {
-		if a.HoldMicro > 0 && !slices.Contains(tenants, a.Tenant) {
-			tenants = append(tenants, a.Tenant)
-		}
-	}
-	slices.Sort(tenants)
-	for _, tenant := range tenants {
-		micro, limited, err := budgetLeft(ctx, tx, tenant, s.engine.lockRow)
-		if err != nil {
-			return nil, err
-		}
-		if limited {
-			left[tenant] = micro
-		}
-	}
-	return left, nil
+// room is what the rows allow to a batch, which holds their locks; what was taken of it already is taken off.
+type room struct {
+	runs      map[string]runs.Run // those that wait
+	left      map[string]int64    // of budgets, by tenant; those without one are absent
+	lanes     map[string]bool     // whose concurrency key is taken
+	sequences map[string]int64    // of the last assignment, by runner that was not revoked
 }
 
-func (s *Store) assignOne(ctx context.Context, tx *sql.Tx, o dispatcher.Owner, a dispatcher.Assignment, left map[string]int64) (dispatcher.Assigned, error) {
-	lose := func(why dispatcher.Loss) (dispatcher.Assigned, error) { return dispatcher.Assigned{Loss: why}, nil }
-	r, err := scanRun(tx.QueryRowContext(ctx, `SELECT `+runColumns+` FROM runs r WHERE r.id = $1`+s.engine.lockRow, a.Run))
-	if errors.Is(err, sql.ErrNoRows) || err == nil && (r.State != "queued" || r.Fence != a.Fence || r.WaitsFor > 0 || r.NextEligible.After(a.At)) {
-		return lose(dispatcher.LossChanged)
+func (s *Store) room(ctx context.Context, tx *sql.Tx, all []dispatcher.Assignment) (r room, err error) {
+	var money, ids, runners, lanes []string
+	for _, a := range all {
+		ids, runners = append(ids, a.Run), append(runners, a.Runner)
+		if a.HoldMicro > 0 {
+			money = append(money, a.Tenant)
+		}
+		if a.Lane != "" {
+			lanes = append(lanes, laneAccount(a))
+		}
 	}
+	if r.left, err = s.budgetsLeft(ctx, tx, money); err != nil {
+		return r, err
+	}
+	r.runs = map[string]runs.Run{}
+	err = s.each(ctx, tx, ids, `SELECT r.id, r.fence, r.next_eligible FROM runs r
+		WHERE r.id IN (SELECT `+s.engine.text+` FROM `+s.engine.elements+`) AND r.state = 'queued' AND r.waits_for = 0 ORDER BY r.id`+s.engine.lockRow,
+		func(from row) error {
+			var one runs.Run
+			var next int64
+			err := from.Scan(&one.ID, &one.Fence, &next)
+			one.NextEligible = instant(next)
+			r.runs[one.ID] = one
+			return err
+		})
 	if err != nil {
-		return dispatcher.Assigned{}, err
+		return r, err
 	}
-	if micro, limited := left[a.Tenant]; limited && a.HoldMicro > 0 && a.HoldMicro > micro {
-		return lose(dispatcher.LossBudget)
+	if r.sequences, err = s.numbers(ctx, tx, runners, `SELECT r.id, r.sequence FROM runners r
+		WHERE r.id IN (SELECT `+s.engine.text+` FROM `+s.engine.elements+`) AND r.revoked_at = 0 ORDER BY r.id`+s.engine.lockRow); err != nil {
+		return r, err
+	}
+	taken, err := s.numbers(ctx, tx, lanes, `SELECT h.account, h.amount FROM holds h
+		WHERE h.kind = 'lane' AND h.account IN (SELECT `+s.engine.text+` FROM `+s.engine.elements+`)`)
+	r.lanes = map[string]bool{}
+	for account := range taken {
+		r.lanes[account] = true
+	}
+	return r, err
+}
+
+// budgetsLeft says what the tenants' budgets have left, and holds their rows.
+func (s *Store) budgetsLeft(ctx context.Context, tx *sql.Tx, tenants []string) (left map[string]int64, err error) {
+	left, err = s.numbers(ctx, tx, tenants, `SELECT b.tenant, b.limited - b.spent FROM budgets b
+		WHERE b.tenant IN (SELECT `+s.engine.text+` FROM `+s.engine.elements+`) ORDER BY b.tenant`+s.engine.lockRow)
+	if err != nil || len(left) == 0 {
+		return left, err
+	}
+	// What is held is read by a statement of its own: it sees what those have committed who held the rows before.
+	held, err := s.numbers(ctx, tx, tenants, `SELECT h.account, SUM(h.amount) FROM holds h
+		WHERE h.kind = 'money' AND h.account IN (SELECT `+s.engine.text+` FROM `+s.engine.elements+`) GROUP BY h.account`)
+	for tenant := range left {
+		left[tenant] -= held[tenant]
+	}
+	return left, err
+}
+
+// numbers reads a number for each name that has one; the query gets the names as elements.
+func (s *Store) numbers(ctx context.Context, tx *sql.Tx, names []string, query string) (map[string]int64, error) {
+	out := map[string]int64{}
+	return out, s.each(ctx, tx, names, query, func(from row) error {
+		var name string
+		var n int64
+		err := from.Scan(&name, &n)
+		out[name] = n
+		return err
+	})
+}
+
+// each calls scan for every row of a query about the names. Nothing is asked about no names.
+func (s *Store) each(ctx context.Context, tx *sql.Tx, names []string, query string, scan func(row) error) error {
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	text, err := json.Marshal(slices.Compact(names))
+	if err != nil {
+		return err
+	}
+	_, err = list(ctx, tx, func(r row) (struct{}, error) { return struct{}{}, scan(r) }, query, string(text))
+	return err
+}
+
+func laneAccount(a dispatcher.Assignment) string { return a.Tenant + "/" + a.Lane }
+
+// take gives one decision its room, or says what is missing.
+func (r room) take(a dispatcher.Assignment) dispatcher.Assigned {
+	run, waits := r.runs[a.Run]
+	micro, limited := r.left[a.Tenant]
+	sequence, known := r.sequences[a.Runner]
+	switch {
+	case !waits || run.Fence != a.Fence || run.NextEligible.After(a.At):
+		return dispatcher.Assigned{Loss: dispatcher.LossChanged}
+	case limited && a.HoldMicro > 0 && a.HoldMicro > micro:
+		return dispatcher.Assigned{Loss: dispatcher.LossBudget}
+	case a.Lane != "" && r.lanes[laneAccount(a)]:
+		return dispatcher.Assigned{Loss: dispatcher.LossLane}
+	case !known:
+		return dispatcher.Assigned{Loss: dispatcher.LossRunner}
+	}
+	delete(r.runs, a.Run)
+	r.sequences[a.Runner] = sequence + 1
+	if limited {
+		r.left[a.Tenant] = micro - a.HoldMicro
 	}
 	if a.Lane != "" {
-		n, err := exec(ctx, tx, `INSERT INTO holds (attempt, kind, account, amount) VALUES ($1, 'lane', $2, 1) ON CONFLICT DO NOTHING`,
-			a.Attempt, a.Tenant+"/"+a.Lane)
-		if err != nil {
-			return dispatcher.Assigned{}, err
-		}
-		if n == 0 {
-			return lose(dispatcher.LossLane)
-		}
+		r.lanes[laneAccount(a)] = true
 	}
-	var sequence int64
-	err = tx.QueryRowContext(ctx, `UPDATE runners SET sequence = sequence + 1 WHERE id = $1 AND revoked_at = 0 RETURNING sequence`, a.Runner).Scan(&sequence)
-	if errors.Is(err, sql.ErrNoRows) {
-		_, err = exec(ctx, tx, `DELETE FROM holds WHERE attempt = $1`, a.Attempt)
-		return dispatcher.Assigned{Loss: dispatcher.LossRunner}, err
-	}
-	if err == nil {
-		err = s.insertAttempt(ctx, tx, o, a, sequence)
-	}
-	if err != nil {
-		return dispatcher.Assigned{}, err
-	}
-	if _, limited := left[a.Tenant]; limited {
-		left[a.Tenant] -= a.HoldMicro
-	}
-	return dispatcher.Assigned{Won: true}, nil
-}
-
-// insertAttempt makes the Attempt with its holds, and the Run active.
-func (s *Store) insertAttempt(ctx context.Context, tx *sql.Tx, o dispatcher.Owner, a dispatcher.Assignment, sequence int64) error {
-	resources, err := json.Marshal(a.Resources)
-	if err != nil {
-		return err
-	}
-	n, err := exec(ctx, tx, `UPDATE runs SET state = 'active', reason = '', fence = fence + 1, version = version + 1 WHERE id = $1 AND fence = $2 AND state = 'queued'`, a.Run, a.Fence)
-	if err == nil && n == 0 {
-		err = errLost
-	}
-	if err != nil {
-		return err
-	}
-	if _, err := exec(ctx, tx, `
-		INSERT INTO attempts (id, run, tenant, pool, runner, number, fence, state, reason, detail, sequence, beats, lease_until, resources,
-			assigned_at, started_at, ended_at, decision, report, cost)
-		VALUES ($1, $2, $3, $4, $5, $6, $6, 'assigned', '', '', $7, 0, $8, $9, $10, 0, 0, $11, '', 0)`,
-		a.Attempt, a.Run, a.Tenant, o.Pool, a.Runner, a.Fence+1, sequence, millis(a.LeaseUntil), string(resources), millis(a.At), a.Decision); err != nil {
-		return err
-	}
-	if _, err := exec(ctx, tx, `INSERT INTO holds (attempt, kind, account, amount) VALUES ($1, 'slots', $2, $3)`,
-		a.Attempt, o.Pool+"/"+a.Tenant, a.Resources.Slots); err != nil {
-		return err
-	}
-	if a.HoldMicro > 0 {
-		if _, err := exec(ctx, tx, `INSERT INTO holds (attempt, kind, account, amount) VALUES ($1, 'money', $2, $3)`, a.Attempt, a.Tenant, a.HoldMicro); err != nil {
-			return err
-		}
-	}
-	return insertEvent(ctx, tx, runs.Event{Run: a.Run, At: a.At, Kind: runs.Assigned, Attempt: a.Attempt, Detail: "on runner " + a.Runner})
+	return dispatcher.Assigned{Won: true}
 }
