@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/core/lifecycle"
 	"github.com/roadstead/roadstead/internal/fault"
 )
 
@@ -34,6 +35,7 @@ func (s *Service) Exchange(ctx context.Context, c Caller, in api.Exchange) (api.
 	if err != nil {
 		return api.Exchanged{}, err
 	}
+	s.countStrays(c, held.Lost)
 	s.ports.News.Changed(c.Pool)
 	until := time.NewTimer(min(time.Duration(in.WaitSeconds)*time.Second, s.cfg.Heartbeat))
 	defer until.Stop()
@@ -74,7 +76,8 @@ func (s *Service) answer(c Caller, in api.Exchange, held Held) api.Exchanged {
 	}
 	for _, l := range held.Live {
 		a := l.Attempt
-		if !has[a.ID] && a.Sequence > in.Acknowledged {
+		// One that was begun is never sent again: a runner that has lost it can't know whether it started it.
+		if !has[a.ID] && a.State == lifecycle.Assigned && a.Sequence > in.Acknowledged {
 			out.Assignments = append(out.Assignments, api.Assignment{
 				Attempt: a.ID, Run: a.Run, Fence: a.Fence, Sequence: a.Sequence, Resources: a.Resources,
 			})

@@ -25,8 +25,8 @@ type Attempt struct {
 }
 
 // Attach finds the Attempt by its folder: NotFound without one. If its supervisor died without a Record, what is left of
-// the payload is killed and the Record is made: runner_lost with a StartedAt if the payload may have been started,
-// cannot_start if it was not.
+// the payload is killed and the Record is made: runner_lost, with a StartedAt if the payload may have been started. That
+// it was not says nothing about the job: it is a loss and no cannot_start.
 func (e *Executor) Attach(id string) (*Attempt, error) {
 	if err := folder.CheckID(id); err != nil {
 		return nil, err
@@ -105,11 +105,11 @@ func (a *Attempt) bury(order folder.Order) error {
 		return fmt.Errorf("end what is left of Attempt %s: %w", a.ID(), err)
 	}
 	r := Record{AttemptID: a.ID(), Fence: order.Spec.Fence, ExitCode: -1, EndedAt: time.Now(),
-		Reason: lifecycle.CannotStart, Detail: "its supervisor ended before it started anything"}
+		Reason: lifecycle.RunnerLost, Detail: "its supervisor died before it started anything"}
 	launch, err := a.folder.Launch()
 	switch {
 	case err == nil:
-		r.Reason, r.Detail, r.StartedAt = lifecycle.RunnerLost, "its supervisor died; the payload may have been started", launch.At
+		r.Detail, r.StartedAt = "its supervisor died; the payload may have been started", launch.At
 		if boot, err := folder.BootID(); err == nil && boot == launch.BootID {
 			r.Usage.Wall = folder.Uptime() - launch.Uptime
 		}

@@ -18,6 +18,9 @@ import (
 // nothing of it any more.
 func (r *Runner) attempt(ctx context.Context, h *held) (done bool, err error) {
 	id := h.assignment.Attempt
+	if h.isLost(r) {
+		return true, r.bury(h)
+	}
 	report, decided, err := r.state.report(id)
 	if err != nil {
 		return false, err
@@ -28,7 +31,7 @@ func (r *Runner) attempt(ctx context.Context, h *held) (done bool, err error) {
 		switch {
 		case h.isLost(r) || isLost(err):
 			return true, r.bury(h)
-		case ctx.Err() != nil:
+		case ctx.Err() != nil, errors.Is(err, errUnclear):
 			return false, err
 		case errors.Is(err, errCancelled):
 			report = api.JobReport{Outcome: "cancelled", Manifest: []api.JobResult{}}
@@ -73,20 +76,24 @@ func (r *Runner) report(ctx context.Context, h *held, report api.JobReport) (don
 	return false, err
 }
 
-// bury waits until what is left of a lost Attempt is gone.
+// bury waits until what is left of a lost Attempt is gone, also when it was just being started.
 func (r *Runner) bury(h *held) error {
-	r.mu.Lock()
-	a := h.attempt
-	r.mu.Unlock()
-	if a == nil {
+	a, err := r.exec.Attach(h.assignment.Attempt)
+	if fault.Is(err, fault.NotFound) {
 		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if a.Fence() == 0 {
+		return nil // prepared and not started
 	}
 	if err := a.Renew(time.Now()); err != nil {
 		return err
 	}
 	limited, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	_, err := a.Wait(limited)
+	_, err = a.Wait(limited)
 	return err
 }
 
@@ -98,10 +105,14 @@ func short(s string) string { return s[:min(len(s), 1000)] }
 
 // startOrFind starts the Attempt, unless an earlier process of this runner did.
 func (r *Runner) startOrFind(ctx context.Context, h *held) (job api.Job, err error) {
-	id := h.assignment.Attempt
+	id, asked := h.assignment.Attempt, time.Now()
 	err = patiently(ctx, func() error {
 		return r.client.post(ctx, "/api/v1/runner/attempts/"+id+"/starting", api.Fenced{Fence: h.assignment.Fence}, &job)
 	})
+	if err == nil && !h.found {
+		// The server's count begins when it hears this the first time. When that was, a runner that was restarted can't know.
+		r.renewOne(h, asked.Add(worth(seconds(r.state.registration.LeaseSeconds))))
+	}
 	found, attachErr := r.exec.Attach(id)
 	if attachErr == nil && found.Fence() != 0 {
 		r.mu.Lock()
@@ -112,9 +123,12 @@ func (r *Runner) startOrFind(ctx context.Context, h *held) (job api.Job, err err
 		}
 		if isLost(err) {
 			// It runs already, so it is no news to start; whether the lease is lost, the next exchange says.
-			return job, r.outputsOf(h, &job)
+			if err := r.outputsOf(h, &job); err != nil {
+				return job, errors.Join(errUnclear, err)
+			}
+			return job, nil
 		}
-		return job, nil
+		return job, r.launched(ctx, h) // this was not said yet
 	}
 	if err != nil {
 		return job, err
@@ -124,7 +138,7 @@ func (r *Runner) startOrFind(ctx context.Context, h *held) (job api.Job, err err
 			return job, err
 		}
 	} else if !fault.Is(attachErr, fault.NotFound) {
-		return job, attachErr
+		return job, errors.Join(errUnclear, attachErr)
 	}
 	return job, r.start(ctx, h, job)
 }
@@ -157,7 +171,10 @@ func (r *Runner) start(ctx context.Context, h *held, job api.Job) error {
 	}
 	if len(job.Secrets) > 0 {
 		var given api.JobSecrets
-		if err := r.client.post(ctx, "/api/v1/runner/attempts/"+id+"/secrets", api.Fenced{Fence: h.assignment.Fence}, &given); err != nil {
+		err := patiently(ctx, func() error {
+			return r.client.post(ctx, "/api/v1/runner/attempts/"+id+"/secrets", api.Fenced{Fence: h.assignment.Fence}, &given)
+		})
+		if err != nil {
 			return err
 		}
 		spec.Secrets = given.Secrets
@@ -166,17 +183,17 @@ func (r *Runner) start(ctx context.Context, h *held, job api.Job) error {
 }
 
 // launch starts the payload with what is left of the lease, and tells the server. What was ordered meanwhile comes first.
-func (r *Runner) launch(ctx context.Context, h *held, spec executor.Spec) error {
-	r.mu.Lock()
-	spec.Lease = max(time.Until(h.renewed), time.Second)
-	cancelled := h.cancelled
-	r.mu.Unlock()
-	if cancelled {
-		return errCancelled
+func (r *Runner) launch(ctx context.Context, h *held, spec executor.Spec) (err error) {
+	if spec.Lease, err = r.leased(ctx, h); err != nil {
+		return err
 	}
 	a, err := r.exec.Start(ctx, spec)
 	if err != nil {
-		return err
+		found, attachErr := r.exec.Attach(spec.AttemptID)
+		if attachErr != nil || found.Fence() == 0 {
+			return err
+		}
+		a = found // it was ordered: its folder says what became of it
 	}
 	r.mu.Lock()
 	h.attempt = a
@@ -187,14 +204,47 @@ func (r *Runner) launch(ctx context.Context, h *held, spec executor.Spec) error 
 		r.cfg.Log.Warn("a lease could not be passed on", "attempt", spec.AttemptID, "error", err)
 	}
 	r.mu.Unlock()
-	if _, over, err := a.Record(); err != nil || over {
-		return err // it could not start, or is over already: the record tells
+	if _, over, err := a.Record(); err == nil && over {
+		return nil // it could not start, or is over already: the record tells
 	}
-	return r.client.post(ctx, "/api/v1/runner/attempts/"+spec.AttemptID+"/running", api.Fenced{Fence: spec.Fence}, nil)
+	return r.launched(ctx, h)
 }
 
-// errCancelled says that the end was ordered before the start.
-var errCancelled = errors.New("cancelled before it was started")
+// leased waits for a lease that still holds and says how long.
+func (r *Runner) leased(ctx context.Context, h *held) (time.Duration, error) {
+	for {
+		r.mu.Lock()
+		left, cancelled := time.Until(h.renewed), h.cancelled
+		r.mu.Unlock()
+		switch {
+		case cancelled:
+			return 0, errCancelled
+		case left > 0:
+			return left, nil
+		case ctx.Err() != nil:
+			return 0, ctx.Err()
+		}
+		pause(ctx, 100*time.Millisecond)
+	}
+}
+
+// launched tells the server that the payload runs. A server that is away does not make that untrue: it is told when it
+// is back, and what it refuses to hear is no reason to say that nothing ran.
+func (r *Runner) launched(ctx context.Context, h *held) error {
+	path := "/api/v1/runner/attempts/" + h.assignment.Attempt + "/running"
+	err := patiently(ctx, func() error { return r.client.post(ctx, path, api.Fenced{Fence: h.assignment.Fence}, nil) })
+	if final(err) && !isLost(err) {
+		r.cfg.Log.Warn("the server does not hear of a start", "attempt", h.assignment.Attempt, "error", err)
+		return nil
+	}
+	return err
+}
+
+var (
+	errCancelled = errors.New("cancelled before it was started")
+	// errUnclear: this machine can't say now whether the payload was started, so nothing is reported and it looks again.
+	errUnclear = errors.New("what became of the Attempt can't be read")
+)
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 

@@ -54,6 +54,9 @@ func isLost(err error) bool {
 
 // final reports whether asking again would hear the same.
 func final(err error) bool {
+	if errors.Is(err, errChanged) {
+		return true
+	}
 	r, ok := errors.AsType[*refusal](err)
 	return ok && r.status >= 400 && r.status < 500 && r.status != http.StatusTooManyRequests && r.status != http.StatusRequestTimeout
 }
@@ -170,21 +173,19 @@ func (c *client) fetch(ctx context.Context, h *held, o api.JobObject, f *os.File
 	})
 }
 
+// errChanged says that a file is not the one any more whose digest was taken: to send it again is no use.
+var errChanged = errors.New("the file was changed while it was being stored")
+
 // upload puts a file where a grant says.
 func (c *client) upload(ctx context.Context, g api.UploadGrant, f *os.File, size int64) error {
-	if g.Done {
-		return nil
-	}
-	return patiently(ctx, func() error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.server+g.Path, io.NewSectionReader(f, 0, size))
-		if err != nil {
-			return err
-		}
-		req.ContentLength = size
-		resp, err := c.do(req, g.Grant)
-		if err == nil {
-			_ = resp.Body.Close() // it is empty
-		}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, c.server+g.Path, io.NewSectionReader(f, 0, size))
+	if err != nil {
 		return err
-	})
+	}
+	req.ContentLength = size
+	resp, err := c.do(req, g.Grant)
+	if err == nil {
+		_ = resp.Body.Close() // it is empty
+	}
+	return err
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/roadstead/roadstead/api"
@@ -62,10 +65,14 @@ func (r *Runner) follow(ctx context.Context, h *held, job api.Job) (api.JobRepor
 	if waitErr != nil {
 		return api.JobReport{}, waitErr
 	}
-	if err := patiently(ctx, func() error { return p.send(ctx) }); err != nil {
+	err := patiently(ctx, func() error { return p.send(ctx) })
+	if err != nil && (isLost(err) || !final(err)) {
 		return api.JobReport{}, err
 	}
 	report := reportOf(record)
+	if err != nil {
+		report.Detail = short("the log is not whole: " + err.Error()) // no reason to keep the end from the server
+	}
 	if report.Outcome != "exited" || report.ExitCode != 0 {
 		return report, nil
 	}
@@ -170,7 +177,7 @@ func (p *pump) progress() (*api.Progress, string) {
 	}
 	number, message, _ := strings.Cut(strings.TrimSpace(line), " ")
 	fraction, err := strconv.ParseFloat(number, 64)
-	if err != nil {
+	if err != nil || math.IsNaN(fraction) {
 		fraction, message = 0, line
 	}
 	return &api.Progress{Fraction: min(max(fraction, 0), 1), Message: message[:min(len(message), 500)], At: time.Now().UTC()}, line
@@ -239,9 +246,10 @@ func (r *Runner) uploadResults(ctx context.Context, h *held, job api.Job) ([]api
 	return manifest, nil
 }
 
-// store uploads one file under a grant for exactly its bytes.
+// store uploads one file under a grant for exactly its bytes. Each try has a grant of its own: one may have grown old
+// while the server was away.
 func (r *Runner) store(ctx context.Context, h *held, root *os.Root, kind, name, path string) (api.JobResult, error) {
-	f, err := root.Open(path)
+	f, err := openRegular(root, path)
 	if err != nil {
 		return api.JobResult{}, err
 	}
@@ -252,16 +260,36 @@ func (r *Runner) store(ctx context.Context, h *held, root *os.Root, kind, name, 
 		return api.JobResult{}, err
 	}
 	result := api.JobResult{Name: name, Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Size: size}
-	var grant api.UploadGrant
-	err = patiently(ctx, func() error {
-		return r.client.post(ctx, "/api/v1/runner/attempts/"+h.assignment.Attempt+"/grants", api.NewGrant{
+	return result, patiently(ctx, func() error {
+		if info, err := f.Stat(); err != nil || info.Size() != size {
+			return errors.Join(errChanged, err)
+		}
+		var grant api.UploadGrant
+		err := r.client.post(ctx, "/api/v1/runner/attempts/"+h.assignment.Attempt+"/grants", api.NewGrant{
 			Fence: h.assignment.Fence, Kind: kind, Name: name, Digest: result.Digest, Size: size,
 		}, &grant)
+		if err != nil || grant.Done {
+			return err
+		}
+		return r.client.upload(ctx, grant, f, size)
 	})
+}
+
+// openRegular opens a file of the job's, which may be putting something else in its place at this very moment: a pipe
+// must not hold up whoever reads.
+func openRegular(root *os.Root, path string) (*os.File, error) {
+	f, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return api.JobResult{}, err
+		return nil, err
 	}
-	return result, r.client.upload(ctx, grant, f, size)
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // checkDigest reads a fetched file again and refuses other bytes than those that were promised.

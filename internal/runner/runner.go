@@ -37,10 +37,6 @@ type Config struct {
 	Executor  executor.Config
 }
 
-// skew is what a lease is taken to be shorter than the server says: an Attempt is dead on this machine before anybody
-// may believe so elsewhere.
-const skew = 5 * time.Second
-
 // Runner is the agent. New, Run.
 type Runner struct {
 	cfg    Config
@@ -62,8 +58,9 @@ type held struct {
 	assignment api.Assignment
 	cancelled  bool
 	lost       bool
+	found      bool              // an earlier process of this runner took it over
 	attempt    *executor.Attempt // once there is one
-	renewed    time.Time         // until when it may run
+	renewed    time.Time         // until when it may run; zero while this process has not heard so
 	stop       context.CancelFunc
 }
 
@@ -131,9 +128,13 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		r.cfg.Log.Warn("the server does not answer; what runs goes on until its lease ends", "error", err)
 		pause(ctx, wait)
-		wait = min(2*wait, 10*time.Second)
+		wait = min(2*wait, r.heartbeat())
 	}
 	return nil
+}
+
+func (r *Runner) heartbeat() time.Duration {
+	return seconds(max(1, r.state.registration.HeartbeatSeconds))
 }
 
 // pause waits, or returns early when the context ends.
@@ -175,7 +176,7 @@ func (r *Runner) exchange(ctx context.Context) error {
 	defer cancel()
 	in := api.Exchange{
 		Protocol: api.RunnerProtocol, Acknowledged: r.state.acknowledged(), Holds: r.holds(), Capacity: &r.cfg.Capacity,
-		WaitSeconds: max(1, r.state.registration.HeartbeatSeconds), Draining: r.isRetired(),
+		WaitSeconds: int64(r.heartbeat() / time.Second), Draining: r.isRetired(),
 	}
 	sent := time.Now() // the lease counts from before the call: the server may have heard it at once
 	stop := r.interruptible(limited, cancel)
@@ -187,7 +188,7 @@ func (r *Runner) exchange(ctx context.Context) error {
 		}
 		return err
 	}
-	r.renew(in.Holds, sent.Add(time.Duration(out.LeaseSeconds)*time.Second-skew))
+	r.renew(in.Holds, sent.Add(worth(seconds(out.LeaseSeconds))))
 	for _, o := range out.Orders {
 		r.obey(o)
 	}
@@ -200,7 +201,7 @@ func (r *Runner) exchange(ctx context.Context) error {
 		r.state.acknowledge(out.Sequence)
 	}
 	if out.Drain && out.DrainSeconds > 0 {
-		r.drainBy(ctx, time.Duration(out.DrainSeconds)*time.Second)
+		r.drainBy(ctx, seconds(out.DrainSeconds))
 	}
 	return nil
 }
@@ -219,100 +220,42 @@ func (r *Runner) interruptible(ctx context.Context, cancel context.CancelFunc) (
 	return func() { close(done) }
 }
 
-func (r *Runner) holds() []api.HeldLease {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := []api.HeldLease{}
-	for _, id := range slices.Sorted(maps.Keys(r.held)) {
-		if h := r.held[id]; !h.lost {
-			out = append(out, api.HeldLease{Attempt: id, Fence: h.assignment.Fence})
-		}
-	}
-	return out
-}
-
-// renew lets what was renewed run on.
-func (r *Runner) renew(holds []api.HeldLease, until time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, l := range holds {
-		h := r.held[l.Attempt]
-		if h == nil || h.lost {
-			continue
-		}
-		h.renewed = until
-		if h.attempt != nil {
-			if err := h.attempt.Renew(until); err != nil {
-				r.cfg.Log.Warn("a lease could not be passed on", "attempt", l.Attempt, "error", err)
-			}
-		}
-	}
-}
-
-// obey ends an Attempt as the server orders.
-func (r *Runner) obey(o api.Order) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h := r.held[o.Attempt]
-	switch {
-	case h == nil:
-	case o.Order == "lost" && !h.lost:
-		r.loseLocked(h)
-	case o.Order == "cancel" && !h.cancelled:
-		h.cancelled = true
-		r.endLocked(h, lifecycle.CancelRequested)
-	}
-}
-
-// loseLocked kills an Attempt at once: it is somebody else's. Nothing is reported of it.
-func (r *Runner) loseLocked(h *held) {
-	h.lost = true
-	if h.attempt != nil {
-		if err := h.attempt.Renew(time.Now()); err != nil {
-			r.cfg.Log.Warn("a lost Attempt could not be killed; it dies at the end of its lease", "attempt", h.assignment.Attempt, "error", err)
-		}
-	}
-	h.stop()
-}
-
-func (r *Runner) endLocked(h *held, reason lifecycle.Reason) {
-	if h.attempt == nil {
-		return // it hears of it before it starts
-	}
-	if err := h.attempt.Cancel(reason); err != nil {
-		r.cfg.Log.Warn("an Attempt could not be ended", "attempt", h.assignment.Attempt, "error", err)
-	}
-}
-
 // takeOver keeps an assignment on the disk and starts to work on it. Only then it is acknowledged.
 func (r *Runner) takeOver(ctx context.Context, a api.Assignment) error {
 	if err := r.state.saveAssignment(a); err != nil {
 		return err
 	}
 	r.state.acknowledge(a.Sequence)
-	r.work(ctx, a)
+	r.work(ctx, a, false)
 	return nil
 }
 
-// work follows one Attempt to its end in a goroutine of its own.
-func (r *Runner) work(ctx context.Context, a api.Assignment) {
+// work follows one Attempt to its end in a goroutine of its own. What goes wrong on this machine is tried again: as long
+// as the lease is renewed, nobody else looks after it.
+func (r *Runner) work(ctx context.Context, a api.Assignment, found bool) {
 	r.mu.Lock()
 	if r.held[a.Attempt] != nil {
 		r.mu.Unlock()
 		return
 	}
 	inner, stop := context.WithCancel(ctx)
-	h := &held{assignment: a, stop: stop, renewed: time.Now().Add(time.Duration(r.state.registration.LeaseSeconds)*time.Second - skew)}
+	h := &held{assignment: a, stop: stop, found: found}
 	r.held[a.Attempt] = h
 	r.mu.Unlock()
 	r.working.Go(func() {
 		defer stop()
-		done, err := r.attempt(inner, h)
-		if err != nil && ctx.Err() == nil {
-			r.cfg.Log.Warn("an Attempt was given up", "attempt", a.Attempt, "error", err)
-		}
-		if done {
-			r.forget(a.Attempt)
+		for {
+			done, err := r.attempt(inner, h)
+			if err != nil && ctx.Err() == nil {
+				r.cfg.Log.Warn("an Attempt has trouble on this machine", "attempt", a.Attempt, "over", done, "error", err)
+			}
+			if done {
+				r.forget(a.Attempt)
+			}
+			if done || ctx.Err() != nil {
+				return
+			}
+			pause(inner, time.Second)
 		}
 	})
 }
@@ -355,7 +298,7 @@ func (r *Runner) recover(ctx context.Context) error {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(known)) {
-		r.work(ctx, known[id])
+		r.work(ctx, known[id], true)
 	}
 	return nil
 }
@@ -375,7 +318,7 @@ func (r *Runner) isRetired() bool {
 
 // drainBy ends what still runs when the drain's deadline passes.
 func (r *Runner) drainBy(ctx context.Context, left time.Duration) {
-	if left > time.Duration(max(1, r.state.registration.HeartbeatSeconds))*time.Second {
+	if left > r.heartbeat() {
 		return // there will be another call before
 	}
 	r.working.Go(func() {
