@@ -134,11 +134,14 @@ func (a *app) showRun(r api.Run) error {
 	now := a.now()
 	rows := [][2]string{{"state", runWords(r, now)}, {"what", whatInFull(r)}, {"pool", r.Pool}, {"class", r.Class}, {"made", when(r.CreatedAt, now) + " by " + r.CreatedBy}}
 	for _, row := range [][2]string{
-		{"array", r.Array}, {"labels", labelWords(r.Labels)}, {"not before", a.optional(r.NotBefore)}, {"started", a.optional(r.StartedAt)}, {"ended", a.optional(r.EndedAt)},
+		{"array", r.Array}, {"labels", labelWords(r.Labels)}, {"started", a.optional(r.StartedAt)}, {"ended", a.optional(r.EndedAt)},
 	} {
 		if row[1] != "" {
 			rows = append(rows, row)
 		}
+	}
+	if r.State == "queued" && r.NotBefore != nil {
+		rows = append(rows, [2]string{"not before", when(*r.NotBefore, now)})
 	}
 	if r.Priority != 0 {
 		rows = append(rows, [2]string{"priority", strconv.Itoa(r.Priority)})

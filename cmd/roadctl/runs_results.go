@@ -81,7 +81,8 @@ func (a *app) downloadResults(ctx context.Context, c *sdk.Client, r api.Run, dir
 		if err := os.MkdirAll(dir, 0o777); err != nil {
 			return all, fmt.Errorf("make the folder for results: %w", err)
 		}
-		file, report := filepath.Join(dir, name), a.report(name)
+		file := filepath.Join(dir, name)
+		report := a.report(file)
 		got, err := c.DownloadResult(ctx, r.ID, one.Name, sdk.Download{File: file, Digest: one.Digest, Events: report.event})
 		report.close()
 		if err != nil {

@@ -23,13 +23,19 @@ type screen struct {
 	at      time.Time
 }
 
+const soon = 500 * time.Millisecond
+
 // look asks where the Run stands, again and again; how it ends, the stream tells.
 func (s *screen) look(ctx context.Context, c *sdk.Client, r api.Run) {
+	wait := soon
 	for {
-		s.status(printable(runWords(r, s.a.now())))
-		if pause(ctx, lookEvery) != nil {
+		if wait != soon || r.State != "queued" || r.Place != nil && r.Place.Known { // most start before there is anything to tell
+			s.status(printable(runWords(r, s.a.now())))
+		}
+		if pause(ctx, wait) != nil {
 			return
 		}
+		wait = lookEvery
 		now, err := c.Run(ctx, r.ID)
 		if ctx.Err() != nil {
 			return

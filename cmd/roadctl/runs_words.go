@@ -81,14 +81,15 @@ func runWords(r api.Run, now time.Time) string {
 	case r.State == "active":
 		return activeWords(r, now)
 	}
-	s := r.State
-	if last := lastAttempt(r); last != nil && last.ExitCode != nil && *last.ExitCode != 0 {
+	s, last := r.State, lastAttempt(r)
+	switch {
+	case r.Reason == "exit_code" && last != nil && last.ExitCode != nil:
 		s += " with exit code " + strconv.Itoa(*last.ExitCode)
-	} else if r.Reason != "" && r.Reason != "done" {
+	case r.Reason != "" && r.Reason != "done":
 		s += ": " + reasonWords(r.Reason)
-	}
-	if last := lastAttempt(r); last != nil && last.Detail != "" {
-		s += " (" + last.Detail + ")"
+		if last != nil && last.Detail != "" {
+			s += " (" + last.Detail + ")"
+		}
 	}
 	if r.StartedAt != nil && r.EndedAt != nil {
 		s += ", after " + span(r.EndedAt.Sub(*r.StartedAt))
