@@ -59,22 +59,46 @@ func (a *app) cancelRuns(ctx context.Context, c *sdk.Client, ids []string) error
 }
 
 func (a *app) cancelAll(ctx context.Context, c *sdk.Client, filter sdk.RunFilter, yes bool) error {
-	if !yes {
-		open := filter
-		if len(open.States) == 0 {
-			open.States = []string{"queued", "active"}
-		}
-		all, err := collect(c.Runs(ctx, open, 0))
-		if err != nil {
-			return err
-		}
-		return usagef("%s would be cancelled; add --yes to do it", count(len(all), "Run", "Runs"))
+	byState := len(filter.States) > 0
+	if !byState {
+		filter.States = []string{"queued", "active"}
 	}
-	n, err := c.CancelRuns(ctx, filter)
+	n := 0
+	var err error
+	switch {
+	case !yes || byState:
+		n, err = a.cancelEach(ctx, c, filter, yes)
+	default:
+		filter.States = nil // every call of the server's is about those that have not ended
+		n, err = c.CancelRuns(ctx, filter)
+	}
 	if err != nil {
 		return err
+	}
+	if !yes {
+		return usagef("%s would be cancelled; add --yes to do it", count(n, "Run", "Runs"))
 	}
 	return showOne(a, struct {
 		Cancelled int `json:"cancelled"`
 	}{n}, "%s cancelled", count(n, "Run", "Runs"))
+}
+
+// cancelEach cancels those that are in one of the states at this moment, by their ids, or only counts them.
+func (a *app) cancelEach(ctx context.Context, c *sdk.Client, filter sdk.RunFilter, yes bool) (n int, err error) {
+	all, err := collect(c.Runs(ctx, filter, 0))
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range all {
+		if r.State != "queued" && r.State != "active" {
+			continue
+		}
+		if yes {
+			if _, err := c.CancelRun(ctx, r.ID); err != nil {
+				return n, err
+			}
+		}
+		n++
+	}
+	return n, nil
 }

@@ -223,6 +223,7 @@ func TestRunsOutput(t *testing.T) {
 		{args: "runs cancel run_1 run_1", serve: answer(cancelled), stderr: "run_1: cancelled: cancel requested, after 1 min\nrun_1: cancelled: cancel requested, after 1 min\n"},
 		{args: "runs cancel run_9", serve: refuse(404, api.Problem{Code: "not_found", Message: "Run run_9 not found"}), code: 1, stderr: "*roadctl runs list*"},
 		{args: "runs cancel --pool p", serve: answer(api.Page[api.Run]{Items: []api.Run{active, active}}), code: 2, stderr: "*2 Runs would be cancelled; add --yes to do it*"},
+		{args: "runs cancel --pool p --state queued --yes", serve: inTurn(answer(api.Page[api.Run]{Items: []api.Run{queuedRun(), done}}), at("/api/v1/runs/run_1/cancel")), stdout: "1 Run cancelled\n"},
 		{args: "runs cancel --pool p --yes", serve: answer(map[string]int{"cancelled": 2}), stdout: "2 Runs cancelled\n"},
 	} {
 		code, stdout, stderr := command{args: strings.Fields(c.args), serve: c.serve}.run(t)
