@@ -63,6 +63,23 @@ type Budget struct {
 	Revision   int64  `json:"revision"`
 }
 
+// ShareChange is the body of PUT /api/v1/pools/{pool}/shares/{tenant}.
+type ShareChange struct {
+	Weight   int64 `json:"weight" minimum:"1" maximum:"10000"`
+	MaxSlots int64 `json:"maxSlots,omitempty" minimum:"0" maximum:"1000000" doc:"0: no cap."`
+}
+
+// BudgetChange is the body of PUT /api/v1/budgets/{tenant}; revision 0 makes the budget.
+type BudgetChange struct {
+	ExpectedRevision int64 `json:"expectedRevision" minimum:"0"`
+	LimitMicro       int64 `json:"limitMicro" minimum:"0" doc:"In millionths of the currency."`
+}
+
+// RunnerDrain is the body of POST /api/v1/runners/{runner}/drain.
+type RunnerDrain struct {
+	Resume bool `json:"resume,omitempty" doc:"End the drain."`
+}
+
 // Runner is a process that runs Attempts of one pool.
 type Runner struct {
 	ID        string            `json:"id"`

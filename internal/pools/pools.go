@@ -4,8 +4,10 @@ import (
 	"context"
 	"time"
 
+	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/audit"
 	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/dispatcher"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
 	"github.com/roadstead/roadstead/internal/runs"
@@ -20,6 +22,13 @@ type Config struct {
 	TokenLife time.Duration // default an hour
 	Lease     time.Duration // what runners are told of leases
 	Heartbeat time.Duration
+	Live      Live // nil: what waits is not known
+}
+
+// Live tells what pools do now. What no dispatcher of this process decides for is absent.
+type Live interface {
+	Figures() []dispatcher.Figures
+	Fairness(pool string) []api.TenantShare
 }
 
 // Service is the one door to pools, shares, budgets and runners.
@@ -68,10 +77,19 @@ func (s *Service) ForSubmit(ctx context.Context, p identity.Principal, name stri
 // visible finds a pool that the caller may use: everybody's, or his tenant's own.
 func (s *Service) visible(ctx context.Context, p identity.Principal, name string) (Pool, error) {
 	pool, err := s.store.Pool(ctx, name)
-	if err == nil && pool.Tenant != "" && pool.Tenant != p.Tenant && !p.Operator {
+	if err == nil && !pool.visibleTo(p) {
 		return Pool{}, fault.Missing("pool " + name)
 	}
 	return pool, err
+}
+
+func (pool Pool) visibleTo(p identity.Principal) bool {
+	return p.Operator || p.Kind != identity.Link && (pool.Tenant == "" || pool.Tenant == p.Tenant)
+}
+
+// changeableBy: an operator may change any, a tenant's admin his tenant's own (D-11.4).
+func (pool Pool) changeableBy(p identity.Principal) bool {
+	return p.Operator || pool.Tenant != "" && p.Administers(pool.Tenant)
 }
 
 // MoneyLeft is runs.Pools': what a budget allows in all, less what is spent.

@@ -7,8 +7,12 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/attempts"
@@ -38,18 +42,43 @@ func (s *Service) Register(ctx context.Context, in api.RegisterRunner) (api.Regi
 	if err := attempts.CheckProtocol(in.Protocol); err != nil {
 		return api.RegisteredRunner{}, err
 	}
-	if err := checkCapacity(in.Capacity); err != nil {
+	if err := checkRunner(in); err != nil {
 		return api.RegisteredRunner{}, err
 	}
 	id := "rnr_" + s.cfg.NewID()
 	key := keyPrefix + strings.TrimPrefix(id, "rnr_") + "_" + random()
 	r, err := s.store.RegisterRunner(ctx, hash(in.Token), Runner{
 		ID: id, Name: in.Name, Hash: hash(key), Capacity: in.Capacity, Labels: in.Labels, Version: in.Version, Protocol: in.Protocol, CreatedAt: s.now(),
-	}, s.now())
+	}, s.now(), s.entry(identity.Principal{ID: id}, "", "runner.registered", id, in.Name))
 	return api.RegisteredRunner{
 		Runner: r.ID, Key: key, Pool: r.Pool, Protocol: api.RunnerProtocol,
 		LeaseSeconds: int64(s.cfg.Lease / time.Second), HeartbeatSeconds: int64(s.cfg.Heartbeat / time.Second),
 	}, err
+}
+
+const (
+	maxLabels = 64
+	maxLabel  = 200 // bytes of a label's value, of a name and of a version
+)
+
+var labelName = regexp.MustCompile(`^[a-z0-9]([a-z0-9._/-]{0,61}[a-z0-9])?$`)
+
+// checkRunner refuses what a runner may not say of itself, naming the field.
+func checkRunner(in api.RegisterRunner) error {
+	switch {
+	case in.Name == "" || len(in.Name) > maxLabel || strings.ContainsFunc(in.Name, unicode.IsControl):
+		return fault.Invalid("name", "must have 1 to %d bytes and no control characters", maxLabel)
+	case len(in.Version) > maxLabel || strings.ContainsFunc(in.Version, unicode.IsControl):
+		return fault.Invalid("version", "must have at most %d bytes and no control characters", maxLabel)
+	case len(in.Labels) > maxLabels:
+		return fault.Invalid("labels", "at most %d are allowed", maxLabels)
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.Labels)) {
+		if value := in.Labels[name]; !labelName.MatchString(name) || len(value) > maxLabel || strings.ContainsRune(value, 0) {
+			return fault.Invalid("labels."+name, "the name must be lower case letters, digits and . _ / - (63 at most), the value at most %d bytes", maxLabel)
+		}
+	}
+	return checkCapacity(in.Capacity)
 }
 
 func checkCapacity(c api.Resources) error {

@@ -32,6 +32,7 @@ type Pool struct {
 type PoolStore interface {
 	Pool(ctx context.Context, name string) (Pool, error)
 	ListPools(ctx context.Context) ([]Pool, error)
+	// CreatePool makes a pool; an owner that isn't there is fault not_found, and so below.
 	CreatePool(ctx context.Context, p Pool, e audit.Entry) error
 	// ChangePool replaces everything but name, tenant and creation, if the stored revision is the one before p's.
 	ChangePool(ctx context.Context, p Pool, e audit.Entry) error
@@ -87,7 +88,7 @@ type RunnerStore interface {
 	CreateToken(ctx context.Context, t Token, e audit.Entry) error
 	// RegisterRunner uses the token up and makes the runner, in its pool, in one transaction. A token that is unknown, used or
 	// expired is fault unauthorized.
-	RegisterRunner(ctx context.Context, tokenHash string, r Runner, now time.Time) (Runner, error)
+	RegisterRunner(ctx context.Context, tokenHash string, r Runner, now time.Time, e audit.Entry) (Runner, error)
 	Runner(ctx context.Context, id string) (Runner, error)
 	// Runners lists a pool's, or all.
 	Runners(ctx context.Context, pool string) ([]Runner, error)

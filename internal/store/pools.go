@@ -44,6 +44,9 @@ func (s *Store) ListPools(ctx context.Context) ([]pools.Pool, error) {
 func (s *Store) CreatePool(ctx context.Context, p pools.Pool, e audit.Entry) error {
 	return s.update(ctx, "making pool "+p.Name, func(tx *sql.Tx) error {
 		policy, err := json.Marshal(p.Policy)
+		if err == nil && p.Tenant != "" {
+			err = knownTenant(ctx, tx, p.Tenant)
+		}
 		if err != nil {
 			return err
 		}
@@ -53,6 +56,12 @@ func (s *Store) CreatePool(ctx context.Context, p pools.Pool, e audit.Entry) err
 		}
 		return insertAudit(ctx, tx, e)
 	})
+}
+
+// knownTenant refuses a tenant that isn't there: nobody would see that a name was misspelt.
+func knownTenant(ctx context.Context, tx *sql.Tx, id string) error {
+	var found int
+	return missing(tx.QueryRowContext(ctx, `SELECT 1 FROM tenants WHERE id = $1`, id).Scan(&found), "tenant "+id)
 }
 
 // ChangePool is pools.PoolStore's.
@@ -120,6 +129,9 @@ func (s *Store) Shares(ctx context.Context, pool string) ([]api.PoolShare, error
 // SetShare is pools.ShareStore's.
 func (s *Store) SetShare(ctx context.Context, p api.PoolShare, e audit.Entry) error {
 	return s.update(ctx, "setting a share", func(tx *sql.Tx) error {
+		if err := knownTenant(ctx, tx, p.Tenant); err != nil {
+			return err
+		}
 		if _, err := exec(ctx, tx, `
 			INSERT INTO pool_shares (pool, tenant, weight, max_slots) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (pool, tenant) DO UPDATE SET weight = excluded.weight, max_slots = excluded.max_slots`, p.Pool, p.Tenant, p.Weight, p.MaxSlots); err != nil {
@@ -144,6 +156,9 @@ func (s *Store) Budget(ctx context.Context, tenant string) (b pools.Budget, err 
 // SetBudget is pools.ShareStore's.
 func (s *Store) SetBudget(ctx context.Context, b pools.Budget, e audit.Entry) error {
 	return s.update(ctx, "setting a budget", func(tx *sql.Tx) error {
+		if err := knownTenant(ctx, tx, b.Tenant); err != nil {
+			return err
+		}
 		n, err := exec(ctx, tx, `
 			INSERT INTO budgets (tenant, limited, spent, revision)
 			SELECT CAST($1 AS TEXT), CAST($2 AS BIGINT), 0, CAST($3 AS BIGINT) WHERE CAST($3 AS BIGINT) = 1 OR EXISTS (SELECT 1 FROM budgets WHERE tenant = $1)
@@ -175,7 +190,7 @@ func (s *Store) CreateToken(ctx context.Context, t pools.Token, e audit.Entry) e
 }
 
 // RegisterRunner is pools.RunnerStore's.
-func (s *Store) RegisterRunner(ctx context.Context, tokenHash string, r pools.Runner, now time.Time) (pools.Runner, error) {
+func (s *Store) RegisterRunner(ctx context.Context, tokenHash string, r pools.Runner, now time.Time, e audit.Entry) (pools.Runner, error) {
 	err := s.update(ctx, "registering a runner", func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, `UPDATE runner_tokens SET used_by = $2 WHERE hash = $1 AND used_by = '' AND expires_at > $3 RETURNING pool`,
 			tokenHash, r.ID, millis(now)).Scan(&r.Pool)
@@ -193,11 +208,14 @@ func (s *Store) RegisterRunner(ctx context.Context, tokenHash string, r pools.Ru
 		if err != nil {
 			return err
 		}
-		_, err = exec(ctx, tx, `
+		if _, err = exec(ctx, tx, `
 			INSERT INTO runners (id, pool, name, hash, capacity, labels, version, protocol, draining, revoked_at, created_at, sequence, acked, beats, seen_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 0, $10, 0, 0, 0, 0)`,
-			r.ID, r.Pool, r.Name, r.Hash, string(capacity), string(labels), r.Version, r.Protocol, false, millis(r.CreatedAt))
-		return err
+			r.ID, r.Pool, r.Name, r.Hash, string(capacity), string(labels), r.Version, r.Protocol, false, millis(r.CreatedAt)); err != nil {
+			return err
+		}
+		e.Detail = "with pool " + r.Pool + " as " + e.Detail
+		return insertAudit(ctx, tx, e)
 	})
 	return r, err
 }

@@ -199,14 +199,14 @@ func takeoverRace(t *testing.T, a, b *store.Store) {
 }
 
 // budgetRace: a budget worth 10, claimed 64 times at once by the owners of two pools: exactly 10 win, and when they have
-// ended nothing is held. ROADSTEAD_BUDGET_REPEATS says how often; 20 times without it.
+// ended nothing is held. ROADSTEAD_BUDGET_REPEATS says how often; 10 times without it.
 func budgetRace(t *testing.T, a, b *store.Store) {
 	ctx, y := t.Context(), newYard(t, a, b)
 	owners := [2]dispatcher.Owner{y.owner, y.pool("q")}
 	runners := [2]string{y.runner, y.newRunner("q")}
 	stores := [2]*store.Store{a, b}
 	const claims, worth, cost = 64, 10, 5
-	for round := range repeats(t, "ROADSTEAD_BUDGET_REPEATS", 20) {
+	for round := range repeats(t, "ROADSTEAD_BUDGET_REPEATS", 10) {
 		y.budget(worth * cost * int64(round+1)) // what was spent before stays spent
 		var all []runs.NewRecord
 		for i := range claims {

@@ -17,6 +17,7 @@ func poolRows(t *testing.T, a, b *store.Store) {
 	own := pools.Pool{Name: "own", Tenant: acme, Policy: api.PoolPolicy{Excess: "reject", PriceMicro: 7}, Revision: 1, CreatedAt: at()}
 	ok(t, a.CreatePool(ctx, own, entry()))
 	refused(t, b.CreatePool(ctx, own, entry()), fault.AlreadyExists)
+	refused(t, b.CreatePool(ctx, pools.Pool{Name: "lost", Tenant: "t-none"}, entry()), fault.NotFound)
 	got, err := b.Pool(ctx, "own")
 	ok(t, err)
 	equal(t, got, own)
@@ -50,7 +51,9 @@ func poolRows(t *testing.T, a, b *store.Store) {
 
 // poolShares: a tenant's weight and cap in a pool, which a submit does not touch.
 func poolShares(t *testing.T, a, b *store.Store) {
-	ctx, y := t.Context(), newYard(t, a, b)
+	ctx := t.Context()
+	newYard(t, a, b)
+	refused(t, a.SetShare(ctx, api.PoolShare{Pool: "p", Tenant: "t-none", Weight: 1}, entry()), fault.NotFound)
 	share := api.PoolShare{Pool: "p", Tenant: acme, Weight: 300, MaxSlots: 4}
 	ok(t, a.SetShare(ctx, api.PoolShare{Pool: "p", Tenant: acme, Weight: 1}, entry()))
 	ok(t, b.SetShare(ctx, share, entry()))
@@ -67,15 +70,16 @@ func poolShares(t *testing.T, a, b *store.Store) {
 	all, err = b.Shares(ctx, "q")
 	ok(t, err)
 	equal(t, len(all), 0)
-	_ = y
 }
 
 // budgets: a tenant's limit goes by compare-and-set, from none on.
 func budgets(t *testing.T, a, b *store.Store) {
 	ctx := t.Context()
+	newYard(t, a, b)
 	none, err := a.Budget(ctx, acme)
 	ok(t, err)
 	equal(t, none, pools.Budget{Tenant: acme})
+	refused(t, a.SetBudget(ctx, pools.Budget{Tenant: "t-none", Limit: 5, Revision: 1}, entry()), fault.NotFound)
 	_, limited, err := a.BudgetLeft(ctx, acme)
 	ok(t, err)
 	equal(t, limited, false)
@@ -99,13 +103,13 @@ func runnerRows(t *testing.T, a, b *store.Store) {
 		return pools.Runner{ID: "rnr_" + store.NewID(), Name: "a1", Hash: "k", Capacity: api.Resources{Slots: 2}, Labels: map[string]string{"gpu": "yes"}, Version: "v1",
 			Protocol: 1, CreatedAt: at()}
 	}
-	_, err := a.RegisterRunner(ctx, "secret", runner(), token.ExpiresAt)
+	_, err := a.RegisterRunner(ctx, "secret", runner(), token.ExpiresAt, entry())
 	refused(t, err, fault.Unauthorized)
-	_, err = a.RegisterRunner(ctx, "other", runner(), at())
+	_, err = a.RegisterRunner(ctx, "other", runner(), at(), entry())
 	refused(t, err, fault.Unauthorized)
 	var made [2]pools.Runner
 	winner := oneWins(t, together(a, b, func(i int, s *store.Store) (err error) {
-		made[i], err = s.RegisterRunner(ctx, "secret", runner(), at())
+		made[i], err = s.RegisterRunner(ctx, "secret", runner(), at(), entry())
 		return err
 	}), fault.Unauthorized)
 	r := made[winner]

@@ -12,6 +12,7 @@ import (
 	"github.com/roadstead/roadstead/internal/core/lifecycle"
 	"github.com/roadstead/roadstead/internal/dispatcher"
 	"github.com/roadstead/roadstead/internal/fault"
+	"github.com/roadstead/roadstead/internal/identity"
 	"github.com/roadstead/roadstead/internal/pools"
 	"github.com/roadstead/roadstead/internal/runs"
 	"github.com/roadstead/roadstead/internal/store"
@@ -30,6 +31,7 @@ const acme = "t-acme"
 func newYard(t *testing.T, a, b *store.Store) *yard {
 	t.Helper()
 	y := &yard{t: t, a: a, b: b}
+	ok(t, a.CreateTenant(t.Context(), identity.Tenant{ID: acme, Name: "acme", CreatedAt: at()}, entry()))
 	y.owner = y.pool("p")
 	y.runner = y.newRunner("p")
 	return y
@@ -50,7 +52,7 @@ func (y *yard) newRunner(pool string) string {
 	ok(y.t, y.a.CreateToken(y.t.Context(), pools.Token{ID: store.NewID(), Pool: pool, Hash: token, ExpiresAt: at().Add(time.Hour)}, entry()))
 	r, err := y.a.RegisterRunner(y.t.Context(), token, pools.Runner{
 		ID: "rnr_" + store.NewID(), Name: "m1", Hash: "h", Capacity: api.Resources{Slots: 4}, Labels: map[string]string{"zone": "a"}, Protocol: 1, CreatedAt: at(),
-	}, at())
+	}, at(), entry())
 	ok(y.t, err)
 	return r.ID
 }
