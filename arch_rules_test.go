@@ -24,7 +24,7 @@ var strata = map[string]int{
 	"internal/store": 3, "internal/blob": 3, "internal/serve": 3, "internal/executor": 3, "internal/runner": 3,
 	"internal/app": 4, "internal/demo": 4,
 	"cmd":  5,
-	"test": 6,
+	"test": 6, "examples": 6,
 }
 
 // apart lists rooms that never import each other, whichever way round.
