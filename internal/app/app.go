@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/roadstead/roadstead/internal/artifacts"
+	"github.com/roadstead/roadstead/internal/attempts"
 	"github.com/roadstead/roadstead/internal/blob"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/downloads"
@@ -31,6 +32,8 @@ type Options struct {
 	Version string
 	Log     *slog.Logger // nil: nowhere
 	Out     io.Writer    // told once, at the first start, how to sign in; nil: nowhere
+	// WrapResults puts something between Attempts and the store of their results, such as a slow line; nil: nothing.
+	WrapResults func(attempts.Objects) attempts.Objects
 }
 
 // App is one server: Open, Run, Close.
@@ -109,7 +112,10 @@ func (a *App) openServices(ctx context.Context) (err error) {
 	if err := a.openDownloads(ctx, clk); err != nil {
 		return err
 	}
-	return a.openRuns(ctx, clk)
+	if err := a.openRuns(ctx, clk); err != nil {
+		return err
+	}
+	return a.openWatch(ctx, clk)
 }
 
 // Addr is the address the server listens on.
@@ -134,13 +140,16 @@ func (a *App) Reload() {
 	}
 }
 
-// bootstrap makes the operator at the first start and says how to sign in, once.
+// bootstrap makes the operator and the default pool at the first start and says how to sign in, once.
 func (a *App) bootstrap(ctx context.Context) error {
 	made, err := a.identity.Bootstrap(ctx, func(secret string) error {
 		return writeSecret(a.OperatorKeyFile(), secret+"\n")
 	})
 	if err != nil {
 		return fmt.Errorf("making the operator: %w", err)
+	}
+	if err := a.run.pools.EnsureDefault(ctx); err != nil {
+		return fmt.Errorf("making the default pool: %w", err)
 	}
 	if made {
 		_, err = fmt.Fprintf(a.options.Out, `First start. The operator's API key is in %[1]s (only you can read it). To sign in:
@@ -159,7 +168,7 @@ func (a *App) Run(ctx context.Context) error {
 	// The services outlive ctx by the drain.
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	failed := make(chan error, 8)
+	failed := make(chan error, 16)
 	var running sync.WaitGroup
 	start := func(name string, run func(context.Context) error) {
 		running.Go(func() {
@@ -175,6 +184,7 @@ func (a *App) Run(ctx context.Context) error {
 	start("attempts", a.run.attempts.Run)
 	start("dispatcher", a.run.dispatcher.Run)
 	start("schedules", a.run.schedules.Run)
+	start("auditor", a.run.auditor.Run)
 	if a.cert != nil {
 		start("certificate", func(ctx context.Context) error {
 			a.cert.watch(ctx, 10*time.Second, a.reload, a.options.Log)
@@ -182,7 +192,7 @@ func (a *App) Run(ctx context.Context) error {
 		})
 	}
 	start("http", func(context.Context) error { return a.serve() })
-	if err := a.startRunner(ctx, start); err != nil {
+	if err := a.startRunner(ctx, start); err != nil && ctx.Err() == nil {
 		failed <- err
 	}
 	a.options.Log.Info("serving", "url", a.URL(), "version", a.options.Version, "data", a.cfg.Data)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/attempts"
+	"github.com/roadstead/roadstead/internal/dispatcher"
 	"github.com/roadstead/roadstead/internal/downloads"
 	"github.com/roadstead/roadstead/internal/serve"
 )
@@ -19,6 +21,8 @@ type health struct {
 	queue    func() api.Queue
 	settings func() (problem string) // of the stored download settings
 	journal  func() downloads.JournalState
+	pools    func() []dispatcher.Figures
+	census   func() (attempts.Census, bool)
 	stop     atomic.Bool // the server is stopping: send new work elsewhere
 }
 
@@ -53,6 +57,8 @@ func (h *health) Ready(ctx context.Context) serve.Readiness {
 	j := h.journal()
 	out.Checks = append(out.Checks, serve.Check{Name: "journal", OK: !j.Late(), Detail: fmt.Sprintf("%d places not written down, behind by %d seconds", j.Unsaved, int(j.Behind.Seconds()))})
 	out.Checks = append(out.Checks, estimates(queue.Estimates))
+	census, _ := h.census()
+	out.Checks = append(out.Checks, runsChecks(h.pools(), census)...)
 	if h.stop.Load() {
 		add("running", false, "stopping")
 	} else {

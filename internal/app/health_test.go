@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/attempts"
+	"github.com/roadstead/roadstead/internal/dispatcher"
 	"github.com/roadstead/roadstead/internal/downloads"
 )
 
@@ -17,6 +19,8 @@ func TestReadiness(t *testing.T) {
 		ping:     func(context.Context) error { return pingErr },
 		free:     func() (int64, error) { return 5, diskErr },
 		settings: func() string { return problem },
+		pools:    func() []dispatcher.Figures { return nil },
+		census:   func() (attempts.Census, bool) { return attempts.Census{}, false },
 		journal:  func() downloads.JournalState { return downloads.JournalState{Used: true, Behind: time.Hour} },
 		queue: func() api.Queue {
 			return api.Queue{Seats: 4, TickSeconds: .25, Classes: []api.QueueClass{{Waiting: 2, Active: 1}, {Waiting: 3, Held: 1, Paused: 1}}}

@@ -15,6 +15,7 @@ import (
 	"github.com/roadstead/roadstead/internal/dispatcher"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
+	"github.com/roadstead/roadstead/internal/plan"
 	"github.com/roadstead/roadstead/internal/pools"
 	"github.com/roadstead/roadstead/internal/runner"
 	"github.com/roadstead/roadstead/internal/runs"
@@ -32,6 +33,8 @@ type runParts struct {
 	attempts   *attempts.Service
 	runs       *runs.Service
 	schedules  *schedules.Service
+	auditor    *attempts.Auditor
+	planner    *plan.Planner
 }
 
 // openRuns makes the services of Runs over the state. Those that call each other are connected at the end.
@@ -56,7 +59,7 @@ func (a *App) openRuns(_ context.Context, clk clock.Clock) (err error) {
 	}
 	late := &lateNews{}
 	if r.attempts, err = attempts.New(attempts.Config{NewID: store.NewID, Lease: lease, Heartbeat: heartbeat, Log: a.options.Log}, attempts.Ports{
-		Records: a.store, Objects: blobObjects{a.blobs}, Secrets: newAttemptSecrets(r.secrets), Usable: usable{r.catalog}, News: late,
+		Records: a.store, Objects: a.objects(), Secrets: newAttemptSecrets(r.secrets), Usable: usable{r.catalog}, News: late,
 	}, clk); err != nil {
 		return err
 	}
@@ -123,11 +126,8 @@ func (a *App) runnerDir() (string, error) {
 	return filepath.Join("/var/lib/roadstead", "runner-"+hex.EncodeToString(sum[:6])), nil
 }
 
-// startRunner makes the default pool, and starts the runner inside this server.
+// startRunner starts the runner inside this server.
 func (a *App) startRunner(ctx context.Context, start func(name string, run func(context.Context) error)) error {
-	if err := a.run.pools.EnsureDefault(ctx); err != nil {
-		return err
-	}
 	r, err := a.openRunner(ctx, clock.NewSystem())
 	if err != nil || r == nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 	"time"
 
@@ -20,10 +21,14 @@ import (
 
 // openServer makes the HTTP side and listens.
 func (a *App) openServer(ctx context.Context) (err error) {
-	a.health = &health{ping: a.store.Ping, free: a.freeDisk, reserve: a.cfg.DiskReserve, queue: a.downloads.Queue, settings: a.settings.Problem, journal: a.downloads.Journal}
+	a.health = &health{
+		ping: a.store.Ping, free: a.freeDisk, reserve: a.cfg.DiskReserve, queue: a.downloads.Queue, settings: a.settings.Problem, journal: a.downloads.Journal,
+		pools: a.run.dispatcher.Figures, census: a.run.auditor.Last,
+	}
 	a.metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics.MustRegister(a.downloads.Collectors()...)
-	a.metrics.MustRegister(buildInfo(a.options.Version))
+	a.metrics.MustRegister(slices.Concat(a.run.dispatcher.Collectors(), a.run.attempts.Collectors(), a.store.Collectors())...)
+	a.metrics.MustRegister(a.run.auditor, buildInfo(a.options.Version))
 	resumable, err := uploads.New(a.artifacts)
 	if err != nil {
 		return err
@@ -34,7 +39,7 @@ func (a *App) openServer(ctx context.Context) (err error) {
 		API: jsonapi.Services{
 			Accounts: a.identity, Keys: a.identity, Grants: a.identity, Artifacts: a.artifacts, Links: a.artifacts,
 			Queue: a.downloads.Queue, Settings: a.settings, Bookings: a.downloads, Objects: a.artifacts,
-			Packages: a.run.catalog, Secrets: a.run.secrets, Schedules: a.run.schedules, Runs: a.run.runs, Attempts: a.run.attempts, Pools: a.run.pools,
+			Packages: a.run.catalog, Secrets: a.run.secrets, Schedules: a.run.schedules, Runs: a.run.runs, Attempts: a.run.attempts, Pools: a.run.pools, Plan: a.run.planner,
 		},
 		Files:   bytes,
 		Runners: a.run.pools,

@@ -71,9 +71,10 @@ type Caller struct {
 
 // Service is the one door for runners.
 type Service struct {
-	cfg   Config
-	ports Ports
-	clock clock.Clock
+	cfg    Config
+	ports  Ports
+	clock  clock.Clock
+	meters *meters
 
 	draining  chan struct{} // closed when the server stops
 	drainOnce sync.Once
@@ -96,7 +97,7 @@ func New(cfg Config, ports Ports, clk clock.Clock) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg, ports: ports, clock: clk, waiting: map[string]chan struct{}{}, draining: make(chan struct{})}, nil
+	return &Service{cfg: cfg, ports: ports, clock: clk, meters: newMeters(), waiting: map[string]chan struct{}{}, draining: make(chan struct{})}, nil
 }
 
 func (s *Service) now() time.Time { return s.clock.Wall().UTC().Truncate(time.Millisecond) }

@@ -43,12 +43,14 @@ func isRefusal(err error) bool {
 
 // giveUp ends an Attempt that can't be started (R10): it holds nothing from here on.
 func (s *Service) giveUp(ctx context.Context, a runs.Attempt, reason lifecycle.Reason, detail string) error {
-	ended, err := s.ports.Records.EndAttempt(ctx, runs.Ending{
+	e := runs.Ending{
 		Attempt: a.ID, Fence: a.Fence, From: []lifecycle.Attempt{lifecycle.Starting}, State: lifecycle.AttemptFailed, Reason: reason, Detail: detail, At: s.now(),
-	})
+	}
+	ended, err := s.ports.Records.EndAttempt(ctx, e)
 	if err != nil {
 		return err
 	}
+	s.meters.ends.Count(e, ended)
 	s.changed(a, &ended)
 	return Lost(a.ID)
 }

@@ -70,6 +70,7 @@ func (s *Service) finish(ctx context.Context, a runs.Attempt, spec runs.Spec) (l
 	if err != nil {
 		return "", "", err
 	}
+	s.meters.ends.Count(e, ended)
 	s.changed(a, &ended)
 	return e.State, e.Reason, nil
 }

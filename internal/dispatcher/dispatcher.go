@@ -66,6 +66,7 @@ type Service struct {
 	clock   clock.Clock
 	wake    chan struct{} // something was put into a pool's dirty set
 	watch   func(runs ...string)
+	meters  *meters
 
 	mu    sync.Mutex // guards the map and the dirty sets; taken before a pool's own lock, never after
 	pools map[string]*pool
@@ -82,7 +83,7 @@ func New(cfg Config, records Records, runners Runners, clk clock.Clock, watch fu
 	}
 	return &Service{
 		cfg: cfg, records: records, runners: runners, clock: clk, watch: watch,
-		wake: make(chan struct{}, 1), pools: map[string]*pool{}, stray: map[string]bool{},
+		meters: newMeters(), wake: make(chan struct{}, 1), pools: map[string]*pool{}, stray: map[string]bool{},
 	}, nil
 }
 

@@ -199,6 +199,7 @@ func (s *Service) lose(ctx context.Context, p *pool, l *lease) error {
 		return err
 	}
 	s.cfg.Log.Info("an Attempt was ended", "pool", p.name, "attempt", l.attempt, "run", l.run, "reason", e.Reason)
+	s.meters.ends.Count(e, ended)
 	s.runners.Wake(l.runner)
 	s.told(p, ended)
 	return s.reconcile(ctx, p, []string{l.run})

@@ -64,6 +64,7 @@ func (s *Service) load(ctx context.Context, p *pool) error {
 	p.mu.Lock()
 	p.loaded, p.sinceChange = true, true
 	p.mu.Unlock()
+	s.meters.reload.WithLabelValues(p.name).Inc()
 	s.cfg.Log.Info("pool loaded", "pool", p.name, "epoch", p.owner.Epoch, "queued", len(p.runs)-len(p.leases), "live", len(p.leases),
 		"milliseconds", s.clock.Now().Sub(began).Milliseconds())
 	return nil
@@ -89,11 +90,11 @@ func (s *Service) readLive(ctx context.Context, p *pool) error {
 	now := s.clock.Now()
 	for _, i := range order {
 		l, d := rows[i], decisions[i]
-		t := p.track(l.Row)
+		t := s.track(p, l.Row)
 		t.active, t.attempt, t.started = true, l.Attempt.ID, s.since(l.Attempt.AssignedAt, l.Attempt.StartedAt)
 		p.leases[l.Attempt.ID] = &lease{
 			run: l.Row.Run.ID, attempt: l.Attempt.ID, runner: l.Attempt.Runner, fence: l.Attempt.Fence, state: l.Attempt.State, beats: l.Attempt.Beats,
-			since: now, startedAt: l.Attempt.StartedAt,
+			since: now, startedAt: l.Attempt.StartedAt, cancelled: l.Row.Run.Cancel,
 		}
 		p.gates(t, func(g *gate, _ dispatch.Blocker) { g.force(l.Row.Run.ID) })
 		if l.Attempt.State == lifecycle.Finalizing {
@@ -113,9 +114,9 @@ func (s *Service) readLive(ctx context.Context, p *pool) error {
 // since is when an Attempt began, on this process's clock.
 func (s *Service) since(assigned, started time.Time) clock.Mono {
 	if !started.IsZero() {
-		return s.mono(started)
+		return s.past(started)
 	}
-	return s.mono(assigned)
+	return s.past(assigned)
 }
 
 func (s *Service) readQueued(ctx context.Context, p *pool) error {
@@ -141,8 +142,9 @@ func (s *Service) readQueued(ctx context.Context, p *pool) error {
 }
 
 // track notes a Run. The caller holds the lock.
-func (p *pool) track(row RunRow) *tracked {
+func (s *Service) track(p *pool, row RunRow) *tracked {
 	t := &tracked{row: row}
+	s.instants(t)
 	if row.Spec.Lane != "" {
 		t.lane = row.Run.Tenant + "\x00" + row.Spec.Lane
 	}
@@ -151,6 +153,14 @@ func (p *pool) track(row RunRow) *tracked {
 	}
 	p.runs[row.Run.ID] = t
 	return t
+}
+
+// instants reads the instants of a Run's row.
+func (s *Service) instants(t *tracked) {
+	t.due = s.notBefore(t.row)
+	if t.eligible = s.past(t.row.Run.EligibleAt); t.due != 0 {
+		t.eligible = t.due
+	}
 }
 
 // gates calls f for each gate that the Run has to pass.
@@ -191,10 +201,10 @@ func (s *Service) machineRun(p *pool, t *tracked) dispatch.Run {
 	if out.Slow != 0 && out.Slow < expected {
 		out.Slow = expected
 	}
-	if r.NextEligible.After(s.clock.Wall()) {
-		out.NotBefore = s.mono(r.NextEligible)
+	if t.due != 0 {
+		out.NotBefore = t.due
 	} else if r.WaitsFor == 0 {
-		out.Eligible, out.EligibleAt = true, s.mono(r.EligibleAt)
+		out.Eligible, out.EligibleAt = true, t.eligible
 	}
 	if r.WaitsFor > 0 {
 		out.Blockers |= dispatch.Dependency
@@ -207,7 +217,7 @@ func (s *Service) add(p *pool, row RunRow) error {
 	if known := p.runs[row.Run.ID]; known != nil && !known.released {
 		return nil
 	}
-	t := p.track(row)
+	t := s.track(p, row)
 	run := s.machineRun(p, t)
 	gated := t.lane != "" || t.array != ""
 	switch {

@@ -121,6 +121,7 @@ func (s *Service) Preview(r runs.Run, spec runs.Spec) (api.Place, []api.Blocker)
 	}
 	now := s.clock.Now()
 	t := &tracked{row: RunRow{Run: r, Spec: spec}}
+	s.instants(t)
 	outlook, whys, err := p.machine.Preview(now, s.machineRun(p, t), dispatch.Limits{})
 	if err != nil {
 		return api.Place{}, []api.Blocker{{Reason: "invalid", Detail: err.Error()}}
@@ -193,19 +194,21 @@ type Figures struct {
 	Counts        dispatch.Counts
 	OldestAge     time.Duration // of the eligible Runs
 	Overdue       int           // leases past twice lease and grace
+	Unfair        float64       // largest error of a tenant, in parts of its bound
 }
 
 // Figures lists the pools' figures by name.
 func (s *Service) Figures() (all []Figures) {
+	now := s.clock.Wall()
 	for _, p := range s.owned() {
 		p.mu.Lock()
 		f := Figures{Pool: p.name, Owned: p.owner.ID != "", Loaded: p.loaded, Overdue: p.overdue}
 		if p.machine != nil {
-			f.Counts = p.machine.Counts()
+			f.Counts, f.Unfair = p.machine.Counts(), p.unfair()
 		}
 		for _, t := range p.runs {
-			if !t.active && t.row.Run.WaitsFor == 0 {
-				f.OldestAge = max(f.OldestAge, s.clock.Wall().Sub(t.row.Run.EligibleAt))
+			if t.waitsForTurn(now) {
+				f.OldestAge = max(f.OldestAge, now.Sub(t.row.Run.EligibleAt))
 			}
 		}
 		p.mu.Unlock()

@@ -14,6 +14,7 @@ type httpMetrics struct {
 	requests *prometheus.CounterVec
 	bytes    *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
+	lag      prometheus.Histogram
 	found    sync.Map // outcome: *series, so that a request looks up its labels once
 }
 
@@ -41,12 +42,19 @@ func newHTTPMetrics() *httpMetrics {
 			Name: "roadstead_http_request_duration_seconds", Help: "Time from request to the end of its answer, by route.",
 			Buckets: []float64{.001, .005, .025, .1, .5, 2, 10, 60, 600, 3600},
 		}, []string{"route"}),
+		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "roadstead_run_event_lag_seconds", Help: "Time from what happened to a Run to its being sent to a client that was following.",
+			Buckets: []float64{.001, .005, .025, .1, .5, 1, 2, 10, 60},
+		}),
 	}
 }
 
 func (m *httpMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.bytes, m.seconds}
+	return []prometheus.Collector{m.requests, m.bytes, m.seconds, m.lag}
 }
+
+// followed notes how late a follower heard of something.
+func (m *httpMetrics) followed(late time.Duration) { m.lag.Observe(max(0, late.Seconds())) }
 
 func (m *httpMetrics) observe(r *http.Request, rec *recorder, took time.Duration) {
 	route := r.Pattern

@@ -58,7 +58,7 @@ func New(cfg Config, s Services) (http.Handler, error) {
 	// Bytes of Runs, and what happens to them, live.
 	if s.Runs != nil {
 		mux.Handle("GET /api/v1/runs/{run}/results/{name}", e.handle(stream, user(s.Runs.Result)))
-		mux.Handle("GET /api/v1/runs/{run}/follow", e.handle(stream, user(follow.Handler(s.Follow))))
+		mux.Handle("GET /api/v1/runs/{run}/follow", e.handle(stream, user(follow.Handler(s.Follow, e.metrics.followed))))
 		mux.Handle("GET /api/v1/runner/attempts/{attempt}/objects/{digest}", e.handle(stream, runner(s.Runners, s.Runs.JobObject)))
 		mux.Handle("PUT /api/v1/runner/uploads", e.handle(stream, granted(s.Runs.Upload)))
 	}

@@ -35,6 +35,7 @@ type Services struct {
 	Runs      Runs
 	Attempts  Attempts
 	Pools     Pools
+	Plan      Plan
 }
 
 // Register adds every operation by calling handle with a ServeMux pattern and its handler, and returns the OpenAPI
@@ -68,6 +69,9 @@ func register(handle func(pattern string, h http.HandlerFunc), version string, s
 	}
 	if all || s.Pools != nil {
 		h.pools(a)
+	}
+	if all || s.Plan != nil {
+		h.plan(a)
 	}
 	if all || s.Attempts != nil {
 		h.runner(a)

@@ -35,13 +35,14 @@ const (
 // Handler answers GET /api/v1/runs/{run}/follow. Each message has the id EVENT.LINE of what was sent so far, so a
 // client that comes back with Last-Event-ID misses nothing and sees nothing twice. After the last message of a Run
 // that ended comes one named end, and the stream closes.
-func Handler(runs Runs) func(w http.ResponseWriter, r *http.Request) error {
+// lag is told how long after it happened each event was sent to a client that was listening when it happened.
+func Handler(runs Runs, lag func(time.Duration)) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		from, err := position(r)
 		if err != nil {
 			return err
 		}
-		s := &stream{runs: runs, w: w, caller: request.From(r.Context()).Caller, run: r.PathValue("run"), at: from}
+		s := &stream{runs: runs, w: w, caller: request.From(r.Context()).Caller, run: r.PathValue("run"), at: from, began: time.Now(), lag: lag}
 		if _, _, err := runs.Events(r.Context(), s.caller, s.run, 1<<62, 1); err != nil {
 			return err
 		}
@@ -82,6 +83,8 @@ type stream struct {
 	caller identity.Principal
 	run    string
 	at     mark
+	began  time.Time
+	lag    func(time.Duration)
 }
 
 func (s *stream) follow(ctx context.Context) error {
@@ -127,6 +130,9 @@ func (s *stream) send(ctx context.Context) (ended bool, err error) {
 			s.at.event = e.Seq
 			if err := s.message("event", e); err != nil {
 				return true, nil
+			}
+			if e.At.After(s.began) {
+				s.lag(time.Since(e.At))
 			}
 		}
 		if done {

@@ -1,0 +1,208 @@
+package plan
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/internal/clock"
+	"github.com/roadstead/roadstead/internal/fault"
+	"github.com/roadstead/roadstead/internal/identity"
+)
+
+// Sample is one Attempt that ended.
+type Sample struct {
+	Class string
+	Took  time.Duration // from assignment to end: as long as it held its slot
+	Asked api.Resources
+	Used  api.Usage // as its runner measured it; zero when it didn't say
+}
+
+// Loads is what came to a pool in a window, and what became of it.
+type Loads struct {
+	Runs    map[string]int64 // by class: that came
+	First   time.Time        // when the first of them came; zero: none did
+	CutAt   time.Time        // more came than are looked at: only those since then are; zero: all are
+	Samples []Sample         // of the newest
+}
+
+// Measures reads what ran. What it reads is bounded and has an index, however long the pool has existed.
+type Measures interface {
+	// Loads reads a pool's since the instant, of one tenant or, empty, of all.
+	Loads(ctx context.Context, pool, tenant string, since time.Time) (Loads, error)
+}
+
+// Planner plans from what was measured.
+type Planner struct {
+	measures Measures
+	clock    clock.Clock
+	playing  chan struct{} // holds one: a forecast takes a processor for a while
+}
+
+// NewPlanner makes one.
+func NewPlanner(m Measures, clk clock.Clock) (*Planner, error) {
+	if m == nil || clk == nil {
+		return nil, fault.Invalid("Measures", "measures and clock must be set")
+	}
+	return &Planner{measures: m, clock: clk, playing: make(chan struct{}, 1)}, nil
+}
+
+// The bounds of a window, and of a forecast that a server makes.
+const (
+	minWindow   = time.Hour
+	maxWindow   = 7 * 24 * time.Hour
+	liveSlots   = 1000
+	forecastSee = "roadctl plan --input makes one of any size"
+)
+
+// Live measures the classes of a pool's Runs over a window and plans for what came. Operators see all
+// tenants', others their own tenant's.
+func (s *Planner) Live(ctx context.Context, p identity.Principal, q api.PlanQuery) (api.Plan, error) {
+	if err := checkQuery(&q); err != nil {
+		return api.Plan{}, err
+	}
+	tenant := p.Tenant
+	switch {
+	case p.Kind == identity.Link:
+		return api.Plan{}, fault.New(fault.Forbidden, "a link can't see Runs")
+	case p.Operator:
+		tenant = ""
+	}
+	now := s.clock.Wall().UTC().Truncate(time.Second)
+	window := time.Duration(q.WindowSeconds) * time.Second
+	loads, err := s.measures.Loads(ctx, q.Pool, tenant, now.Add(-window))
+	if err != nil {
+		return api.Plan{}, err
+	}
+	out := api.Plan{Pool: q.Pool, From: now.Add(-window), To: now, TargetLoad: q.TargetLoad, Measured: []api.ClassLoad{}, Classes: []api.ClassSlots{}}
+	if !loads.CutAt.IsZero() {
+		out.From = loads.CutAt.UTC()
+		out.Notes = append(out.Notes, "more Runs came in the window than are counted: the rates are of the newest")
+	} else if !loads.First.IsZero() && loads.First.Sub(out.From) > window/2 {
+		out.Notes = append(out.Notes, "the first Run came in the second half of the window; a shorter window tells more of what comes now")
+	}
+	out.Measured = measure(loads, out.To.Sub(out.From))
+	return out, s.plan(ctx, &out, q.Forecast)
+}
+
+func checkQuery(q *api.PlanQuery) error {
+	if q.Pool == "" {
+		q.Pool = "default"
+	}
+	if q.WindowSeconds == 0 {
+		q.WindowSeconds = int64(24 * time.Hour / time.Second)
+	}
+	if q.TargetLoad == 0 {
+		q.TargetLoad = 0.7
+	}
+	if q.WindowSeconds < int64(minWindow/time.Second) || q.WindowSeconds > int64(maxWindow/time.Second) {
+		return fault.Invalid("windowSeconds", "must be from %d to %d", minWindow/time.Second, maxWindow/time.Second)
+	}
+	if !(q.TargetLoad > 0 && q.TargetLoad < 1) {
+		return fault.Invalid("targetLoad", "must be between 0 and 1, both excluded: at 1 the queue never ends")
+	}
+	return nil
+}
+
+// measure turns what came and ran into figures of each class.
+func measure(l Loads, over time.Duration) []api.ClassLoad {
+	samples := map[string][]Sample{}
+	for _, one := range l.Samples {
+		samples[one.Class] = append(samples[one.Class], one)
+	}
+	out := []api.ClassLoad{}
+	for class, n := range l.Runs {
+		c := api.ClassLoad{Class: class, Runs: n, RunsPerMinute: float64(n) / over.Minutes()}
+		c.Attempts = int64(len(samples[class]))
+		describe(&c, samples[class])
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b api.ClassLoad) int { return cmp.Compare(a.Class, b.Class) })
+	return out
+}
+
+func describe(c *api.ClassLoad, samples []Sample) {
+	if len(samples) == 0 {
+		return
+	}
+	n := float64(len(samples))
+	took := make([]float64, len(samples))
+	var sum, squares float64
+	for i, s := range samples {
+		took[i] = s.Took.Seconds()
+		sum += took[i]
+		squares += took[i] * took[i]
+		c.Slots += float64(s.Asked.Slots) / n
+		c.MilliCPU += float64(s.Asked.MilliCPU) / n
+		c.MemoryBytes += float64(s.Asked.MemoryBytes) / n
+		c.DiskBytes += float64(s.Asked.DiskBytes) / n
+		c.UsedMemoryBytes = max(c.UsedMemoryBytes, s.Used.MemoryBytes)
+		c.LogBytes += float64(s.Used.LogBytes) / n
+		if s.Used.WallMillis > 0 {
+			c.UsedMilliCPU += 1000 * float64(s.Used.CPUMillis) / float64(s.Used.WallMillis) / n
+		}
+	}
+	slices.Sort(took)
+	c.Seconds, c.P95Seconds = sum/n, took[min(len(took)-1, int(0.95*n))]
+	if c.Seconds > 0 {
+		c.Variation = math.Sqrt(max(0, squares/n-c.Seconds*c.Seconds)) / c.Seconds
+	}
+}
+
+// plan adds slots by Little's law, and a forecast that says it is one.
+func (s *Planner) plan(ctx context.Context, out *api.Plan, forecast bool) error {
+	in := Input{TargetLoad: out.TargetLoad}
+	for _, c := range out.Measured {
+		if c.Attempts == 0 || c.Seconds <= 0 {
+			out.Notes = append(out.Notes, fmt.Sprintf("of class %s nothing has ended yet: it is not planned for", c.Class))
+			continue
+		}
+		// A Run of several slots is so many of one, each with its part of the rest.
+		slots := max(c.Slots, 1)
+		in.Classes = append(in.Classes, Class{
+			Name: c.Class, PerMinute: min(c.RunsPerMinute*slots, maxRate), Seconds: min(c.Seconds, maxSeconds), Variation: min(c.Variation, 10),
+			Need: Amounts{MilliCPU: int64(c.MilliCPU / slots), MemoryBytes: int64(c.MemoryBytes / slots), DiskBytes: int64(c.DiskBytes / slots)},
+		})
+	}
+	if len(in.Classes) == 0 {
+		out.Notes = append(out.Notes, "nothing ran in the window: there is nothing to plan for")
+		return nil
+	}
+	result, err := Make(in)
+	if err != nil {
+		return err
+	}
+	out.Busy, out.Slots = result.Busy, int64(result.Slots)
+	for _, c := range result.Classes {
+		out.Classes = append(out.Classes, api.ClassSlots{Class: c.Name, Busy: c.Busy, Slots: int64(c.Slots)})
+	}
+	if !forecast {
+		return nil
+	}
+	if result.Slots > liveSlots {
+		out.Notes = append(out.Notes, fmt.Sprintf("no forecast for more than %d slots; %s", liveSlots, forecastSee))
+		return nil
+	}
+	return s.play(ctx, out, in, result.Slots)
+}
+
+func (s *Planner) play(ctx context.Context, out *api.Plan, in Input, slots int) error {
+	select {
+	case s.playing <- struct{}{}:
+		defer func() { <-s.playing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	f, err := Play(in, slots, 1)
+	if err != nil {
+		return err
+	}
+	out.Forecast = &api.PlanForecast{
+		Label: "forecast", Slots: int64(f.Slots), Load: f.Load, Runs: int64(f.Runs), Stable: f.Stable, P50: f.Wait.P50, P95: f.Wait.P95, P99: f.Wait.P99,
+	}
+	return nil
+}
