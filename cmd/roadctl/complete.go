@@ -26,11 +26,9 @@ func completions(root *cobra.Command) {
 		case "roadctl settings reset":
 			cmd.ValidArgsFunction = cobra.FixedCompletions(settingKeys(), cobra.ShellCompDirectiveNoFileComp)
 		case "roadctl settings set":
-			var assignments []string
-			for _, key := range settingKeys() {
-				assignments = append(assignments, key+"=")
-			}
-			cmd.ValidArgsFunction = cobra.FixedCompletions(assignments, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+			cmd.ValidArgsFunction = cobra.FixedCompletions(assignments(settingKeys()), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
+		case "roadctl pools set":
+			cmd.ValidArgsFunction = cobra.FixedCompletions(assignments(policyKeys()), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)
 		default:
 			if cmd.ValidArgsFunction == nil {
 				cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -44,6 +42,14 @@ func completions(root *cobra.Command) {
 		choices(cmd, "refused", []string{"drop", "retry"})
 	}
 	choices(root, "output", []string{"table", "json"})
+}
+
+// assignments are KEY= for each key.
+func assignments(keys []string) (all []string) {
+	for _, key := range keys {
+		all = append(all, key+"=")
+	}
+	return all
 }
 
 // commands are all commands of the tree.

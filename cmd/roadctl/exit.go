@@ -90,6 +90,9 @@ func exitCode(err error) int {
 		}
 	}
 	if e, ok := errors.AsType[*sdk.Error](err); ok {
+		if e.Code == "idempotency_mismatch" { // shares its status with wrong bytes
+			return exitConflict
+		}
 		return statusExit(e.Status)
 	}
 	if errors.Is(err, sdk.ErrNetwork) {
@@ -213,6 +216,10 @@ func missingHint(message string) string {
 		list = "roadctl tenant ls"
 	case "package":
 		list = "roadctl packages ls"
+	case "pool":
+		list = "roadctl pools list"
+	case "runner":
+		list = "roadctl runners list"
 	case "secret":
 		list = "roadctl secrets ls"
 	case "Run":

@@ -71,7 +71,7 @@ func newRoot(a *app) *cobra.Command {
 	f.BoolVarP(&a.flags.quiet, "quiet", "q", false, "no progress on standard error")
 	root.AddCommand(loginCommand(a), whoamiCommand(a), uploadCommand(a), downloadCommand(a), lsCommand(a), rmCommand(a),
 		linkCommand(a), repoCommand(a), keyCommand(a), accountCommand(a), tenantCommand(a), queueCommand(a), bookCommand(a), settingsCommand(a), packagesCommand(a), secretsCommand(a), runCommand(a), runsCommand(a),
-		schedulesCommand(a), planCommand(a), configCommand(a), manCommand(), versionCommand(a))
+		schedulesCommand(a), poolsCommand(a), runnersCommand(a), budgetsCommand(a), planCommand(a), configCommand(a), manCommand(), versionCommand(a))
 	root.InitDefaultCompletionCmd()
 	forms(root)
 	completions(root)

@@ -267,7 +267,7 @@ func (a *app) showDryRun(out api.Submitted) error {
 			words = reasonWords(b.Reason)
 		}
 		if b.Until != nil {
-			words += ", until " + when(*b.Until, a.now())
+			words += ", until " + when(*rounded(b.Until), a.now())
 		}
 		rows = append(rows, [2]string{"blocked", words})
 	}

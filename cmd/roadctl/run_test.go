@@ -126,7 +126,7 @@ func TestRunWithoutWaiting(t *testing.T) {
 	index := 0
 	element := first
 	element.Index, element.Array = &index, "arr_1"
-	until := noon.Add(time.Hour)
+	until := noon.Add(time.Hour - time.Millisecond)
 	dry := first
 	place := *first.Place
 	place.CostMicro = 1_250_000
@@ -153,6 +153,14 @@ func TestRunWithoutWaiting(t *testing.T) {
 	code, _, stderr := command{args: strings.Fields("run p --wait-limit 0s"), serve: full}.run(t)
 	if code != exitNetwork || !strings.Contains(stderr, "not taken yet: the pool's queue is full, asking again in 30 s\n") || !strings.Contains(stderr, "not submitted: pool default: 9 Runs") {
 		t.Errorf("a full queue: %d %s", code, stderr)
+	}
+}
+
+// A key that was used for another submit is a conflict; 422 alone would read as wrong bytes.
+func TestRunWithAUsedKey(t *testing.T) {
+	serve := refuse(422, api.Problem{Code: "idempotency_mismatch", Message: "used before"})
+	if code, _, stderr := (command{args: strings.Fields("run p --idempotency-key once"), serve: serve}).run(t); code != exitConflict {
+		t.Errorf("%d %s", code, stderr)
 	}
 }
 

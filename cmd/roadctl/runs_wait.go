@@ -165,7 +165,8 @@ func (a *app) endMany(ctx context.Context, c *sdk.Client, m many, all []api.Run,
 	}
 	for _, state := range []string{"failed", "interrupted", "expired", "cancelled"} {
 		if states[state] > 0 {
-			return outcome(state, "roadctl runs list"+filterWords(m.filter)+" --state "+state)
+			return &outcomeError{state, fmt.Sprintf("%d of %s %s", states[state], count(len(all), "Run", "Runs"), outcomeWords(state, states[state])),
+				"roadctl runs list" + filterWords(m.filter) + " --state " + state}
 		}
 	}
 	return nil
@@ -204,22 +205,24 @@ func leftWords(left []api.Run) string {
 	return fmt.Sprintf("%d queued, %d active", queued, len(left)-queued)
 }
 
-// outcomeError is a Run that did not succeed; the exit code says how it ended.
-type outcomeError struct{ state, look string }
+// outcomeError is a Run, or several, that did not succeed; the exit code says how.
+type outcomeError struct{ state, words, look string }
 
-func (e *outcomeError) Error() string { return "the Run " + outcomeWords(e.state) }
-
-func outcomeWords(state string) string {
-	switch state {
-	case "failed", "expired":
-		return state
-	}
-	return "was " + state
-}
+func (e *outcomeError) Error() string { return e.words }
 
 func outcome(state, look string) error {
 	if state == "succeeded" {
 		return nil
 	}
-	return &outcomeError{state, look}
+	return &outcomeError{state, "the Run " + outcomeWords(state, 1), look}
+}
+
+func outcomeWords(state string, n int) string {
+	switch {
+	case state == "failed" || state == "expired":
+		return state
+	case n == 1:
+		return "was " + state
+	}
+	return "were " + state
 }

@@ -35,6 +35,9 @@ func money(micro int64) string {
 
 // placeWords says where a queued Run stands and why it waits.
 func placeWords(p api.Place, now time.Time) string {
+	for _, at := range []**time.Time{&p.StartP10, &p.StartP50, &p.StartP90} {
+		*at = rounded(*at)
+	}
 	s := "place not known yet"
 	if p.Known && p.Position != nil {
 		s = ordinal(*p.Position + 1)
@@ -66,9 +69,18 @@ func whyQueued(p api.Place, now time.Time) string {
 		s = reasonWords(p.Reason)
 	}
 	if p.Until != nil {
-		s += ", until " + when(*p.Until, now)
+		s += ", until " + when(*rounded(p.Until), now)
 	}
 	return s
+}
+
+// rounded is an instant to the second, since 22:59:59.999 is read as 23:00.
+func rounded(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	at := t.Round(time.Second)
+	return &at
 }
 
 // runWords says in one line what a Run is doing or how it ended.
