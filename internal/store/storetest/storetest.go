@@ -85,6 +85,8 @@ func Run(t *testing.T, open Pair) {
 		{"PoolShares", poolShares},
 		{"Budgets", budgets},
 		{"Runners", runnerRows},
+		{"Census", census},
+		{"Loads", loads},
 		{"Cancelled", cancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
