@@ -11,8 +11,9 @@ DEMO_ARGS ?=
 SIM_ARGS ?=
 BENCH_ARGS ?=
 LOAD_ARGS ?=
+CHAOS_ARGS ?=
 
-.PHONY: help build run demo test check race bench bench-polls load load-ci sim faults fuzz clean
+.PHONY: help build run demo test check race bench bench-polls load load-ci sim faults chaos-runs fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +64,10 @@ sim: ## the fleet of the document on a virtual clock, its promises checked; then
 
 faults: ## plants the faults of test/faults one by one; each must fail the test of the rule it breaks
 	@go run ./test/faults
+
+chaos-runs: ## kills server, runners, supervisors and jobs 300 times, and counts what that may not change (CHAOS_ARGS=...)
+	@scripts/deps sandbox
+	@scripts/apart go run ./test/runs $(CHAOS_ARGS)
 
 fuzz: ## each fuzz target for FUZZTIME (20s)
 	@scripts/fuzz $(FUZZTIME)
