@@ -55,9 +55,14 @@ func (s *Service) assignments(p *pool, all []dispatch.Decision) ([]Assignment, e
 		if err != nil {
 			return nil, err
 		}
+		// Not assigned before it could be, whatever the clock on the wall says now (R26).
+		when := at
+		if t.row.Run.NextEligible.After(at) {
+			when = t.row.Run.NextEligible
+		}
 		batch[i] = Assignment{
 			Run: d.Run, Tenant: d.Tenant, Fence: t.row.Run.Fence, Attempt: "att_" + s.cfg.NewID(), Runner: d.Runner, Resources: t.row.Spec.Resources,
-			HoldMicro: t.row.Spec.HoldMicro, Lane: t.row.Spec.Lane, At: at, LeaseUntil: at.Add(s.cfg.Lease), Decision: string(text),
+			HoldMicro: t.row.Spec.HoldMicro, Lane: t.row.Spec.Lane, At: when, LeaseUntil: when.Add(s.cfg.Lease), Decision: string(text),
 		}
 	}
 	return batch, nil
@@ -71,6 +76,7 @@ func (s *Service) takeOutcome(p *pool, all []dispatch.Decision, batch []Assignme
 	now := s.clock.Now()
 	for i := len(all) - 1; i >= 0; i-- {
 		d, a := all[i], batch[i]
+		s.meters.assigned(p.name, p.runs[d.Run], outcome[i], a.At)
 		if outcome[i].Won {
 			t := p.runs[d.Run]
 			t.active, t.attempt, t.started = true, a.Attempt, now

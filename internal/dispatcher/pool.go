@@ -55,6 +55,11 @@ type tracked struct {
 	started  clock.Mono
 	lane     string
 	array    string
+
+	// Both by this process's own clock, as read once with the row: whatever the clock on the wall does then, the Run waits
+	// as long as it was to (R26).
+	eligible clock.Mono // when it came to wait for its turn; its age counts from it
+	due      clock.Mono // not before; 0: at once
 }
 
 func newPool(name string) *pool {
@@ -215,6 +220,26 @@ func (s *Service) mono(t time.Time) clock.Mono {
 func (s *Service) wall(m clock.Mono) time.Time {
 	return s.clock.Wall().Add(m.Sub(s.clock.Now())).UTC().Truncate(time.Millisecond)
 }
+
+// notBefore is when a Run may start at the earliest, on this process's own clock; 0: at once. An instant that nobody asked
+// for can only be a retry's: further ahead than those are, it was written when the clock on the wall stood elsewhere (R26).
+func (s *Service) notBefore(row RunRow) clock.Mono {
+	ahead := row.Run.NextEligible.Sub(s.clock.Wall())
+	if row.Spec.Request.NotBefore == nil {
+		most := time.Duration(0)
+		if row.Run.Failures+row.Run.Losses > 0 {
+			most = lifecycle.MaxBackoff
+		}
+		ahead = min(ahead, most)
+	}
+	if ahead <= 0 {
+		return 0
+	}
+	return s.clock.Now().Add(ahead)
+}
+
+// past places a wall time of something that has happened on this process's own clock.
+func (s *Service) past(t time.Time) clock.Mono { return min(s.mono(t), s.clock.Now()) }
 
 func (s *Service) now() time.Time { return s.clock.Wall().UTC().Truncate(time.Millisecond) }
 

@@ -129,7 +129,8 @@ func (s *Service) tryAgain(p *pool, t *tracked, row RunRow, now clock.Mono) {
 		return
 	}
 	t.row, t.active, t.attempt = row, false, ""
-	p.machine.Requeue(now, row.Run.ID, now.Sub(t.started), s.mono(row.Run.NextEligible))
+	s.instants(t)
+	p.machine.Requeue(now, row.Run.ID, now.Sub(t.started), t.due)
 }
 
 // stillQueued takes up what changed of a Run that waits.
@@ -139,6 +140,7 @@ func (s *Service) stillQueued(p *pool, t *tracked, row RunRow, now clock.Mono) {
 	if !freed {
 		return
 	}
+	s.instants(t)
 	if t.lane != "" || t.array != "" {
 		p.gates(t, func(g *gate, b dispatch.Blocker) {
 			if !g.enter(row.Run.ID) {
@@ -146,7 +148,7 @@ func (s *Service) stillQueued(p *pool, t *tracked, row RunRow, now clock.Mono) {
 			}
 		})
 	}
-	p.machine.SetNotBefore(now, row.Run.ID, s.mono(row.Run.NextEligible))
+	p.machine.SetNotBefore(now, row.Run.ID, t.due)
 	p.machine.Unblock(now, row.Run.ID, dispatch.Dependency)
 }
 
@@ -188,7 +190,7 @@ func (s *Service) enterDue(p *pool) {
 		t := p.runs[id]
 		switch {
 		case t == nil || t.active:
-		case t.row.Run.NextEligible.After(s.clock.Wall()):
+		case t.due > now:
 			rest = append(rest, id)
 		default:
 			p.gates(t, func(g *gate, b dispatch.Blocker) {
@@ -209,11 +211,10 @@ func (s *Service) expire(ctx context.Context, p *pool) error {
 	}
 	p.expiredAt = now
 	limit := time.Duration(p.state.Policy.MaxAge) * time.Second
-	oldest := s.clock.Wall().Add(-limit)
 	var old []*tracked
 	for _, id := range sortedKeys(p.runs) {
 		t := p.runs[id]
-		if !t.active && t.row.Run.WaitsFor == 0 && limit > 0 && t.row.Run.EligibleAt.Before(oldest) {
+		if !t.active && t.row.Run.WaitsFor == 0 && limit > 0 && now.Sub(t.eligible) > limit {
 			old = append(old, t)
 		}
 	}
