@@ -166,7 +166,7 @@ func TestArrayIsWaitedFor(t *testing.T) {
 	}
 	dir := t.TempDir()
 	code, _, stderr := wait("failed", dir)
-	if code != 1 || !strings.Contains(stderr, "array arr_1: 3 Runs\n1 queued, 1 active\n") || !strings.Contains(stderr, "arr_1: 2 succeeded, 1 failed\nerror: 1 of 3 Runs failed\n") || !strings.Contains(stderr, "roadctl runs list --array arr_1 --state failed") {
+	if code != 1 || !strings.Contains(stderr, "array arr_1: 3 Runs\n1 queued, 1 active\n") || !strings.Contains(stderr, "arr_1: 2 succeeded, 1 failed\n") || !strings.Contains(stderr, "error: 1 of 3 Runs failed\n") || !strings.Contains(stderr, "roadctl runs list --array arr_1 --state failed") {
 		t.Errorf("code %d\n%s", code, stderr)
 	}
 	for _, file := range []string{"0/part.csv", "1/part.csv"} {
