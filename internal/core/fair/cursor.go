@@ -108,7 +108,7 @@ func (c *Cursor) ask(j uint8, i uint32, may mayStart) bool {
 	if l.principal != Aged {
 		return may(j, l.principal, 0)
 	}
-	return may(j, Aged, l.items.at(int(l.taken)).item)
+	return may(j, Aged, l.items.item(int(l.taken)))
 }
 
 // laneOf is a lane with the scratch of this walk.
@@ -137,7 +137,7 @@ func (c *Cursor) take(j uint8, where int, m entry, can, held Mask) Turn {
 		passes[i] = &c.lines[i].pass
 	}
 	catchUp(&passes, c.virtual, can, held)
-	item := l.items.at(int(l.taken)).item
+	item := l.items.item(int(l.taken))
 	l.taken++
 	if c.q.mode == SmallestFirst && int32(l.taken) < l.items.n {
 		next := l.items.at(int(l.taken)) // the lane's mark moves on to its next item
@@ -189,7 +189,7 @@ func (c *Cursor) LaneHead(class uint8, principal uint32) (handle uint32, ok bool
 	if l.epoch == c.q.epoch {
 		at = int(l.taken)
 	}
-	return l.items.at(at).item, true
+	return l.items.item(at), true
 }
 
 // Left is how many items of a principal in a class the cursor has not taken.

@@ -43,7 +43,7 @@ type Item struct {
 	Principal uint32
 	Order     uint64 // unique among all ever waiting together; a smaller one came earlier
 	Bytes     int64  // what it still wants; 0 puts it first under SmallestFirst
-	Handle    uint32
+	Handle    uint32 // a small dense number, no two that wait have the same
 }
 
 // Mask is a set of classes, one bit each.
@@ -55,12 +55,12 @@ func (m Mask) Has(c uint8) bool { return m&(1<<c) != 0 }
 // EveryClass is the set of all classes.
 const EveryClass Mask = 1<<Classes - 1
 
-// lane is one principal's waiting items in one class.
+// lane is one principal's waiting items in one class: two cache lines, of which the first ranks an item.
 type lane struct {
-	items     fifo
 	key       uint64
 	base      uint32 // round of its first turn
 	principal uint32
+	items     fifo
 
 	// scratch of the cursor that last came by, told apart by its epoch
 	epoch uint32
@@ -91,6 +91,7 @@ type Queue struct {
 	lanes   []lane
 	free    []uint32
 	berths  [][Classes]berth
+	spots   spots
 	epoch   uint32
 	n       int
 }
@@ -161,6 +162,9 @@ func (q *Queue) Push(it Item, back bool) {
 	for int(principal) >= len(q.berths) {
 		q.berths = append(q.berths, [Classes]berth{})
 	}
+	for int(it.Handle) >= len(q.spots) {
+		q.spots = append(q.spots, 0)
+	}
 	k := &q.lines[c]
 	if k.n == 0 {
 		k.pass = max(k.pass, q.virtual) // no arrears for the time nothing waited
@@ -189,7 +193,7 @@ func (q *Queue) pushTurn(k *line, l *lane, at uint32, it Item, back bool) {
 		turn = l.base
 	}
 	k.marks.insert(entry{order: l.key, round: turn, item: at})
-	l.items.insert(q.key(it))
+	l.items.insert(q.key(it), q.spots)
 }
 
 func (q *Queue) pushSmallest(k *line, l *lane, at uint32, it Item) {
@@ -203,7 +207,7 @@ func (q *Queue) pushSmallest(k *line, l *lane, at uint32, it Item) {
 	} else {
 		k.marks.insert(entry{order: e.order, round: e.round, item: at})
 	}
-	l.items.insert(e)
+	l.items.insert(e, q.spots)
 }
 
 func (q *Queue) open(principal uint32, key uint64, base uint32) uint32 {
@@ -239,7 +243,7 @@ func (q *Queue) Remove(it Item) bool {
 			return false
 		}
 	} else {
-		if !l.items.remove(q.key(it)) {
+		if !l.items.remove(q.key(it), q.spots) {
 			return false
 		}
 		q.lines[it.Class].marks.remove(entry{order: l.key, round: l.base + uint32(l.items.n)})
@@ -261,7 +265,7 @@ func (q *Queue) takeSmallest(l *lane, it Item) bool {
 			k.marks.insert(entry{order: second.order, round: second.round, item: q.berths[it.Principal][it.Class].lane - 1})
 		}
 	}
-	return l.items.remove(e)
+	return l.items.remove(e, q.spots)
 }
 
 // Serve takes a waiting item out because it starts: its principal's first turn in the class is used, whichever of its
@@ -278,7 +282,7 @@ func (q *Queue) Serve(it Item, open, held Mask) bool {
 			return false
 		}
 	} else {
-		if !l.items.remove(q.key(it)) {
+		if !l.items.remove(q.key(it), q.spots) {
 			return false
 		}
 		k.marks.remove(entry{order: l.key, round: l.base})
@@ -390,7 +394,7 @@ func (q *Queue) Ahead(it Item) (ahead [Classes]int, ok bool) {
 	if q.mode == SmallestFirst {
 		own = k.all.rank(q.key(it))
 	} else {
-		own = k.marks.rank(entry{order: l.key, round: l.base + uint32(l.items.rank(q.key(it)))})
+		own = k.marks.rank(entry{order: l.key, round: l.base + uint32(l.items.rank(q.key(it), q.spots))})
 	}
 	ahead[it.Class] = own
 	tag := k.pass + uint64(own+1)*k.stride
@@ -414,7 +418,7 @@ func (q *Queue) Head(c uint8) (handle uint32, ok bool) {
 	if k.n == 0 {
 		return 0, false
 	}
-	return q.lanes[k.marks.min().item].items.at(0).item, true
+	return q.lanes[k.marks.min().item].items.item(0), true
 }
 
 // LaneHead is the first item of a principal in a class.
@@ -423,5 +427,5 @@ func (q *Queue) LaneHead(c uint8, principal uint32) (handle uint32, ok bool) {
 	if l == nil || l.items.n == 0 {
 		return 0, false
 	}
-	return l.items.at(0).item, true
+	return l.items.item(0), true
 }

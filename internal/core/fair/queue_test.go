@@ -264,9 +264,9 @@ func TestRanksAgainstSortedSlice(t *testing.T) {
 func ExampleQueue_Place() {
 	q := New(RoundRobin, [Classes]uint32{8, 4, 2, 1})
 	items := []Item{
-		{Class: 2, Principal: 1, Order: 10}, // principal 1 brings two bulk downloads
-		{Class: 2, Principal: 1, Order: 11},
-		{Class: 2, Principal: 2, Order: 12}, // principal 2 brings one
+		{Class: 2, Principal: 1, Order: 10, Handle: 0}, // principal 1 brings two bulk downloads
+		{Class: 2, Principal: 1, Order: 11, Handle: 1},
+		{Class: 2, Principal: 2, Order: 12, Handle: 2}, // principal 2 brings one
 	}
 	for _, it := range items {
 		q.Push(it, false)

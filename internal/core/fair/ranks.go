@@ -19,23 +19,28 @@ func (e entry) before(o entry) bool {
 // chunk is a run of entries in order; it grows to chunkSize and no further.
 type chunk []entry
 
+// shelf is a chunk under its first entry: who finds the one has the other in the same cache line or the next.
+type shelf struct {
+	first entry
+	chunk chunk
+}
+
 // ranks is an ordered set that knows the rank of every entry: sorted chunks under a directory of first keys, with a
 // Fenwick tree over the chunks' lengths. Insert, remove and rank cost O(log n) plus one short memory move.
 type ranks struct {
-	chunks  []chunk
-	first   []entry // first entry of each chunk
+	shelves []shelf
 	fenwick []int32 // 1-based, over chunk lengths
 	n       int
 }
 
 func (r *ranks) rebuild() {
-	m := len(r.chunks)
+	m := len(r.shelves)
 	if cap(r.fenwick) < m+1 {
 		r.fenwick = make([]int32, m+1, 2*m+2)
 	}
 	r.fenwick = r.fenwick[:m+1]
-	for i := range r.chunks {
-		r.fenwick[i+1] = int32(len(r.chunks[i]))
+	for i := range r.shelves {
+		r.fenwick[i+1] = int32(len(r.shelves[i].chunk))
 	}
 	for i := 1; i <= m; i++ {
 		if j := i + i&-i; j <= m {
@@ -52,10 +57,10 @@ func (r *ranks) bump(i int, d int32) {
 
 // home is the chunk that holds or would hold e.
 func (r *ranks) home(e entry) int {
-	lo, hi := 0, len(r.first)
+	lo, hi := 0, len(r.shelves)
 	for lo < hi {
 		mid := int(uint(lo+hi) >> 1)
-		if e.before(r.first[mid]) {
+		if e.before(r.shelves[mid].first) {
 			hi = mid
 		} else {
 			lo = mid + 1
@@ -95,21 +100,39 @@ func within(s []entry, e, first, last entry) int {
 	return lo
 }
 
-// near brackets the lower bound of e, which is above 0, from a guess: it lies in lo..hi.
+// near brackets the lower bound of e, which is above 0, from a guess: it lies in lo..hi. The line of the guess and
+// those beside it are asked for together, so that a cold chunk is waited for once.
 func near(s []entry, e entry, at int) (lo, hi int) {
-	lo, hi = 1, len(s)
-	if s[at].before(e) {
-		for step := 4; ; step *= 2 {
-			lo = at + 1
-			if at += step; at >= hi || !s[at].before(e) {
-				return lo, min(at, hi)
-			}
+	const line = 4
+	lo, hi = max(at-line, 0), min(at+line, len(s)-1)
+	low, mid, high := s[lo].before(e), s[at].before(e), s[hi].before(e)
+	switch {
+	case !low:
+		return down(s, e, lo)
+	case high:
+		return up(s, e, hi)
+	case mid:
+		return at + 1, hi
+	}
+	return lo + 1, at
+}
+
+// up brackets it above at, whose entry is before e.
+func up(s []entry, e entry, at int) (lo, hi int) {
+	for step := 8; ; step *= 2 {
+		lo = at + 1
+		if at += step; at >= len(s) || !s[at].before(e) {
+			return lo, min(at, len(s))
 		}
 	}
-	for step := 4; ; step *= 2 {
+}
+
+// down brackets it at or below at, whose entry is not before e.
+func down(s []entry, e entry, at int) (lo, hi int) {
+	for step := 8; ; step *= 2 {
 		hi = at
-		if at -= step; at < lo {
-			return lo, hi
+		if at -= step; at < 1 {
+			return 1, max(hi, 1)
 		}
 		if s[at].before(e) {
 			return at + 1, hi
@@ -119,30 +142,30 @@ func near(s []entry, e entry, at int) (lo, hi int) {
 
 // search is lowerBound in chunk i, which is e's home. The directory bounds it.
 func (r *ranks) search(i int, e entry) int {
-	c := r.chunks[i]
+	c := r.shelves[i].chunk
 	switch {
 	case len(c) == 0:
 		return 0
-	case i+1 < len(r.first):
-		return within(c, e, r.first[i], r.first[i+1])
+	case i+1 < len(r.shelves):
+		return within(c, e, r.shelves[i].first, r.shelves[i+1].first)
 	}
-	return within(c, e, r.first[i], c[len(c)-1])
+	return within(c, e, r.shelves[i].first, c[len(c)-1])
 }
 
 // insert adds e, which must not be in the set.
 func (r *ranks) insert(e entry) {
 	r.n++
-	if len(r.chunks) == 0 {
+	if len(r.shelves) == 0 {
 		r.place(0, make(chunk, 0, 8), e)
 	}
 	i := r.home(e)
-	if len(r.chunks[i]) == chunkSize {
+	if len(r.shelves[i].chunk) == chunkSize {
 		i = r.split(i, e)
 	}
 	p := r.search(i, e)
-	r.chunks[i] = slices.Insert(r.chunks[i], p, e)
+	r.shelves[i].chunk = slices.Insert(r.shelves[i].chunk, p, e)
 	if p == 0 {
-		r.first[i] = e
+		r.shelves[i].first = e
 	}
 	r.bump(i, 1)
 }
@@ -150,14 +173,14 @@ func (r *ranks) insert(e entry) {
 // split makes room in the full chunk i and returns the chunk that e belongs to. An append at the end opens a fresh
 // chunk, so a queue that only grows stays dense.
 func (r *ranks) split(i int, e entry) int {
-	c := r.chunks[i]
-	if i == len(r.chunks)-1 && c[chunkSize-1].before(e) {
+	c := r.shelves[i].chunk
+	if i == len(r.shelves)-1 && c[chunkSize-1].before(e) {
 		r.place(i+1, make(chunk, 0, 8), e)
 		return i + 1
 	}
 	const half = chunkSize / 2
 	next := append(make(chunk, 0, chunkSize), c[half:]...)
-	r.chunks[i] = append(make(chunk, 0, chunkSize), c[:half]...)
+	r.shelves[i].chunk = append(make(chunk, 0, chunkSize), c[:half]...)
 	r.bump(i, int32(half-len(c)))
 	r.place(i+1, next, next[0])
 	if e.before(next[0]) {
@@ -167,14 +190,13 @@ func (r *ranks) split(i int, e entry) int {
 }
 
 func (r *ranks) place(i int, c chunk, first entry) {
-	r.chunks = slices.Insert(r.chunks, i, c)
-	r.first = slices.Insert(r.first, i, first)
-	if m := len(r.chunks); i < m-1 || m == 1 {
+	r.shelves = slices.Insert(r.shelves, i, shelf{first, c})
+	if m := len(r.shelves); i < m-1 || m == 1 {
 		r.rebuild()
 		return
 	}
 	// at the end the tree only grows by one sum
-	m := len(r.chunks)
+	m := len(r.shelves)
 	r.fenwick = append(r.fenwick, int32(len(c)+r.before(m-1)-r.before(m-m&-m)))
 }
 
@@ -192,7 +214,7 @@ func (r *ranks) remove(e entry) bool {
 		return false
 	}
 	i := r.home(e)
-	c := r.chunks[i]
+	c := r.shelves[i].chunk
 	p := r.search(i, e)
 	if p == len(c) || c[p].order != e.order || c[p].round != e.round {
 		return false
@@ -203,9 +225,9 @@ func (r *ranks) remove(e entry) bool {
 		r.drop(i)
 		return true
 	case p == 0:
-		r.chunks[i], r.first[i] = c[1:], c[1] // the head goes without moving the rest
+		r.shelves[i].chunk, r.shelves[i].first = c[1:], c[1] // the head goes without moving the rest
 	default:
-		r.chunks[i] = slices.Delete(c, p, p+1)
+		r.shelves[i].chunk = slices.Delete(c, p, p+1)
 	}
 	r.bump(i, -1)
 	r.join(i)
@@ -214,19 +236,18 @@ func (r *ranks) remove(e entry) bool {
 
 // join merges chunk i with its successor when both have become sparse, so that cancels don't leave the memory thin.
 func (r *ranks) join(i int) {
-	if i+1 >= len(r.chunks) || len(r.chunks[i]) > chunkSize/4 || len(r.chunks[i])+len(r.chunks[i+1]) > chunkSize*5/8 {
+	if i+1 >= len(r.shelves) || len(r.shelves[i].chunk) > chunkSize/4 || len(r.shelves[i].chunk)+len(r.shelves[i+1].chunk) > chunkSize*5/8 {
 		return
 	}
-	if both := len(r.chunks[i]) + len(r.chunks[i+1]); cap(r.chunks[i]) < both {
-		r.chunks[i] = append(make(chunk, 0, chunkSize), r.chunks[i]...)
+	if both := len(r.shelves[i].chunk) + len(r.shelves[i+1].chunk); cap(r.shelves[i].chunk) < both {
+		r.shelves[i].chunk = append(make(chunk, 0, chunkSize), r.shelves[i].chunk...)
 	}
-	r.chunks[i] = append(r.chunks[i], r.chunks[i+1]...)
+	r.shelves[i].chunk = append(r.shelves[i].chunk, r.shelves[i+1].chunk...)
 	r.drop(i + 1)
 }
 
 func (r *ranks) drop(i int) {
-	r.chunks = slices.Delete(r.chunks, i, i+1)
-	r.first = slices.Delete(r.first, i, i+1)
+	r.shelves = slices.Delete(r.shelves, i, i+1)
 	r.rebuild()
 }
 
@@ -251,11 +272,11 @@ func (r *ranks) at(i int) entry {
 			i -= int(r.fenwick[c])
 		}
 	}
-	return r.chunks[c][i]
+	return r.shelves[c].chunk[i]
 }
 
 // min is the first entry of a set that is not empty.
-func (r *ranks) min() entry { return r.first[0] }
+func (r *ranks) min() entry { return r.shelves[0].first }
 
 // walker steps through a set in order; the set must not change meanwhile.
 type walker struct {
@@ -266,8 +287,8 @@ type walker struct {
 
 // peek is the entry the walker stands at; ok is false past the end.
 func (w *walker) peek() (e entry, ok bool) {
-	for w.chunk < len(w.set.chunks) {
-		if live := w.set.chunks[w.chunk]; w.off < len(live) {
+	for w.chunk < len(w.set.shelves) {
+		if live := w.set.shelves[w.chunk].chunk; w.off < len(live) {
 			return live[w.off], true
 		}
 		w.chunk, w.off = w.chunk+1, 0

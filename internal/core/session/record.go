@@ -29,27 +29,31 @@ const (
 	yielding                     // is to give its seat up on the next range boundary (D-4.5)
 )
 
-// record is one session. It holds no pointers, so a million of them cost the collector nothing.
+// record is one session. It holds no pointers, so a million of them cost the collector nothing. What every operation
+// reads first fills 32 bytes, and what most of them touch 64: records lie at multiples of 32, so the first is in one
+// cache line always and the second in one or two.
 type record struct {
 	key       Key
-	order     uint64     // arrival and sequence number, see orderOf
-	size      int64      // bytes of the whole object
-	left      int64      // bytes the client still wants, as far as known while it waits
-	deadline  clock.Mono // no-show, end of a pause, end of a tombstone
+	order     uint64 // arrival and sequence number, see orderOf
 	principal uint32
-	prev      uint32 // neighbours in the wheel's bucket
-	next      uint32
-	seat      uint32 // index+1 into the machine's seats, once it had one
-	promise   promise
-	plan      uint16 // index+1 into the plan, when it is there
-	bucket    uint16
-	held      uint16 // requests the shell holds open
 	state     state
 	flags     uint8
 	class     class.Class
 	rank      uint8 // class it waits in: its own, or a higher one it aged into
-	running   uint8 // responses open
-	noted     bool  // changed since the journal heard of it
+
+	left     int64      // bytes the client still wants, as far as known while it waits
+	deadline clock.Mono // no-show, end of a pause, end of a tombstone
+	prev     uint32     // neighbours in the wheel's bucket
+	next     uint32
+	bucket   uint16
+	plan     uint16 // index+1 into the plan, when it is there
+	held     uint16 // requests the shell holds open
+	running  uint8  // responses open
+	noted    bool   // changed since the journal heard of it
+
+	size    int64  // bytes of the whole object
+	seat    uint32 // index+1 into the machine's seats, once it had one
+	promise promise
 }
 
 func (r *record) has(f uint8) bool { return r.flags&f != 0 }
