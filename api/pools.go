@@ -6,7 +6,8 @@ import "time"
 type Pool struct {
 	Name      string     `json:"name" pattern:"^[a-z0-9][a-z0-9-]{0,62}$"`
 	Tenant    string     `json:"tenant,omitempty" doc:"The owner of a customer's own pool; empty for one that all tenants may use."`
-	Policy    PoolPolicy `json:"policy"`
+	Policy    PoolPolicy `json:"policy" doc:"What was set."`
+	Effective PoolPolicy `json:"effective" doc:"What holds: the policy with every default."`
 	State     string     `json:"state" enum:"open,draining,drained,offline" doc:"offline: no runner was heard of within its lease."`
 	DrainBy   *time.Time `json:"drainBy,omitempty" doc:"What still runs then is stopped."`
 	Revision  int64      `json:"revision"`

@@ -56,7 +56,8 @@ func cut[T any](all []T, after string, limit int, key func(T) string) (page []T,
 // wire is a pool as clients see it: what runs by its runners, what waits by the dispatcher that decides.
 func (s *Service) wire(pool Pool, runners []Runner) api.Pool {
 	out := api.Pool{
-		Name: pool.Name, Tenant: pool.Tenant, Policy: Fill(pool.Policy), Revision: pool.Revision, CreatedAt: pool.CreatedAt, DrainBy: optional(pool.DrainBy),
+		Name: pool.Name, Tenant: pool.Tenant, Policy: pool.Policy, Effective: Fill(pool.Policy), Revision: pool.Revision, CreatedAt: pool.CreatedAt,
+		DrainBy: optional(pool.DrainBy),
 	}
 	for _, r := range runners {
 		if r.Pool != pool.Name {
