@@ -26,7 +26,7 @@ function close_fall(end) {
 
 BEGIN {
 	FS = ","
-	if (window !~ /^[0-9]+$/ || window + 0 < 2) { print "the window must be a number of returns, 2 at least" > "/dev/stderr"; failed = 1; exit 2 }
+	if (window !~ /^[0-9]+$/ || window + 0 < 2) { print "the window must be a number of returns, 2 at least" > "/dev/stderr"; failed = 2; exit 2 }
 	window += 0; n = 0; peak = 0; trough = 0 # an index that was never set is no 0
 }
 
