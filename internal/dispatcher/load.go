@@ -163,6 +163,15 @@ func (s *Service) instants(t *tracked) {
 	}
 }
 
+// first is when a Run that was tried before could first have started, as far as its row tells.
+func (s *Service) first(row RunRow) clock.Mono {
+	at := row.Run.CreatedAt
+	if asked := row.Spec.Request.NotBefore; asked != nil && asked.After(at) {
+		at = *asked
+	}
+	return s.past(at)
+}
+
 // gates calls f for each gate that the Run has to pass.
 func (p *pool) gates(t *tracked, f func(g *gate, b dispatch.Blocker)) {
 	if t.lane != "" {
@@ -201,9 +210,11 @@ func (s *Service) machineRun(p *pool, t *tracked) dispatch.Run {
 	if out.Slow != 0 && out.Slow < expected {
 		out.Slow = expected
 	}
-	if t.due != 0 {
-		out.NotBefore = t.due
-	} else if r.WaitsFor == 0 {
+	out.NotBefore = t.due
+	switch {
+	case r.Fence > 0: // tried before: it keeps its place, as it does in a machine that lives through it
+		out.Eligible, out.EligibleAt = true, s.first(t.row)
+	case t.due == 0 && r.WaitsFor == 0:
 		out.Eligible, out.EligibleAt = true, t.eligible
 	}
 	if r.WaitsFor > 0 {
