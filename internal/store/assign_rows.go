@@ -58,8 +58,10 @@ func (s *Store) commitWinners(ctx context.Context, tx *sql.Tx, all []winner) err
 		return nil
 	}
 	var holds []hold
+	var waited, made []string
 	sequences := map[string]winner{}
 	for _, w := range all {
+		waited, made = append(waited, w.Run), append(made, w.Attempt)
 		holds, sequences[w.Runner] = append(holds, w.holds...), w
 	}
 	last := make([]winner, 0, len(sequences))
@@ -76,7 +78,7 @@ func (s *Store) commitWinners(ctx context.Context, tx *sql.Tx, all []winner) err
 		rows     int
 	}{
 		{`UPDATE runs SET state = 'active', reason = '', fence = fence + 1, version = version + 1
-			WHERE state = 'queued' AND id IN (SELECT value ->> 'run' FROM ` + s.engine.elements + `)`, attempts, len(all)},
+			WHERE state = 'queued' AND id IN (SELECT ` + s.engine.text + ` FROM ` + s.engine.elements + `)`, waited, len(all)},
 		{`UPDATE runners SET sequence = w.sequence
 			FROM (SELECT value ->> 'runner' AS runner, CAST(value ->> 'sequence' AS BIGINT) AS sequence FROM ` + s.engine.elements + `) AS w
 			WHERE id = w.runner`, last, len(last)},
@@ -89,9 +91,8 @@ func (s *Store) commitWinners(ctx context.Context, tx *sql.Tx, all []winner) err
 			SELECT value ->> 'attempt', value ->> 'kind', value ->> 'account', CAST(value ->> 'amount' AS BIGINT) FROM ` + s.engine.elements + ` WHERE true
 			ON CONFLICT DO NOTHING`, holds, len(holds)},
 		{`INSERT INTO run_events (run, seq, at, kind, attempt, reason, detail)
-			SELECT w.run, (SELECT COALESCE(MAX(e.seq), 0) + 1 FROM run_events e WHERE e.run = w.run), w.at, '` + runs.Assigned + `', w.attempt, '', 'on runner ' || w.runner
-			FROM (SELECT value ->> 'run' AS run, CAST(value ->> 'at' AS BIGINT) AS at, value ->> 'attempt' AS attempt, value ->> 'runner' AS runner
-				FROM ` + s.engine.elements + `) AS w`, attempts, len(all)},
+			SELECT a.run, (SELECT COALESCE(MAX(e.seq), 0) + 1 FROM run_events e WHERE e.run = a.run), a.assigned_at, '` + runs.Assigned + `', a.id, '', 'on runner ' || a.runner
+			FROM attempts a WHERE a.id IN (SELECT ` + s.engine.text + ` FROM ` + s.engine.elements + `)`, made, len(all)},
 	} {
 		if err := execAll(ctx, tx, one.query, one.elements, one.rows); err != nil {
 			return err

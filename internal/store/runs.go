@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/roadstead/roadstead/api"
@@ -55,10 +56,36 @@ func readSpec(ctx context.Context, q querier, id string) (spec runs.Spec, err er
 	return spec, missing(err, "Run "+id)
 }
 
-// ListRuns is runs.ReadRecords'. Whatever is filtered, it walks one index from where the page begins.
+// ListRuns is runs.ReadRecords'. A page costs what is on it, wherever it lies: it is read along an index from where it
+// begins, one piece for each state that is asked for, as those of a state that few are in may lie far apart.
 func (s *Store) ListRuns(ctx context.Context, f runs.Filter) ([]runs.Run, error) {
-	var where []string
-	var args []any
+	where, args := listWhere(f)
+	arg := func(v any) string {
+		args = append(args, v)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	limit := arg(f.Limit)
+	piece := func(where []string) string {
+		query := `SELECT ` + runColumns + ` FROM runs r`
+		if len(where) > 0 {
+			query += ` WHERE ` + strings.Join(where, ` AND `)
+		}
+		return query + ` ORDER BY r.created_at DESC, r.id DESC LIMIT ` + limit
+	}
+	query := piece(where)
+	if len(f.States) > 0 {
+		var pieces []string
+		for i, state := range slices.Compact(slices.Sorted(slices.Values(f.States))) {
+			pieces = append(pieces, fmt.Sprintf(`SELECT * FROM (%s) AS s%d`, piece(append(slices.Clone(where), `r.state = `+arg(string(state)))), i))
+		}
+		query = strings.Join(pieces, ` UNION ALL `) + ` ORDER BY created_at DESC, id DESC LIMIT ` + limit
+	}
+	all, err := list(ctx, s.read, scanRun, query, args...)
+	return all, s.fail("listing Runs", err)
+}
+
+// listWhere is what a filter asks for beside the states.
+func listWhere(f runs.Filter) (where []string, args []any) {
 	add := func(condition string, values ...any) {
 		for _, v := range values {
 			args = append(args, v)
@@ -72,13 +99,6 @@ func (s *Store) ListRuns(ctx context.Context, f runs.Filter) ([]runs.Run, error)
 	if f.After != "" {
 		add(`(r.created_at, r.id) < (?, ?)`, millis(f.AfterAt), f.After)
 	}
-	if len(f.States) > 0 {
-		marks, states := make([]string, len(f.States)), make([]any, len(f.States))
-		for i, state := range f.States {
-			marks[i], states[i] = "?", string(state)
-		}
-		add(`r.state IN (`+strings.Join(marks, ", ")+`)`, states...)
-	}
 	if f.Pool != "" {
 		add(`r.pool = ?`, f.Pool)
 	}
@@ -91,14 +111,7 @@ func (s *Store) ListRuns(ctx context.Context, f runs.Filter) ([]runs.Run, error)
 	for _, name := range sortedNames(f.Labels) {
 		add(`EXISTS (SELECT 1 FROM run_labels l WHERE l.tenant = r.tenant AND l.name = ? AND l.value = ? AND l.run = r.id)`, name, f.Labels[name])
 	}
-	query := `SELECT ` + runColumns + ` FROM runs r`
-	if len(where) > 0 {
-		query += ` WHERE ` + strings.Join(where, ` AND `)
-	}
-	args = append(args, f.Limit)
-	query += fmt.Sprintf(` ORDER BY r.created_at DESC, r.id DESC LIMIT $%d`, len(args))
-	all, err := list(ctx, s.read, scanRun, query, args...)
-	return all, s.fail("listing Runs", err)
+	return where, args
 }
 
 // likePrefix is the pattern of everything that begins with the text.

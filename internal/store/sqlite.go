@@ -34,7 +34,7 @@ func OpenSQLite(ctx context.Context, file string) (*Store, error) {
 	}
 	write.SetMaxOpenConns(1)
 	s := &Store{write: write, read: write, engine: engine{
-		name: "sqlite", elements: "json_each($1)", text: "value", classify: sqliteCode, transient: func(error) bool { return false },
+		name: "sqlite", elements: "jsonb_each($1)", text: "value", classify: sqliteCode, transient: func(error) bool { return false },
 	}}
 	// The writer makes the file and sets WAL before any reader opens it.
 	if err := s.migrateSQLite(ctx); err != nil {

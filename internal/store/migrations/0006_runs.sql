@@ -29,7 +29,9 @@ CREATE TABLE runs (
 	inserted      BIGINT NOT NULL  -- the owner follows new rows by it
 );
 CREATE INDEX runs_tenant ON runs (tenant, created_at, id);
-CREATE INDEX runs_eligible ON runs (state, next_eligible, id);
+CREATE INDEX runs_tenant_state ON runs (tenant, state, created_at, id); -- lists of a state that few are in
+CREATE INDEX runs_created ON runs (created_at, id);
+CREATE INDEX runs_queue ON runs (pool, state, id) WHERE state = 'queued';
 CREATE INDEX runs_queued ON runs (pool, tenant, eligible_at) WHERE state = 'queued';
 CREATE INDEX runs_array ON runs (array_id, array_index) WHERE array_id <> '';
 CREATE INDEX runs_lane ON runs (tenant, lane) WHERE lane <> '' AND state IN ('queued', 'active');
@@ -91,7 +93,8 @@ CREATE TABLE attempts (
 	cost        BIGINT NOT NULL
 );
 CREATE INDEX attempts_run ON attempts (run, number);
-CREATE INDEX attempts_pool ON attempts (pool, lease_until) WHERE state IN ('assigned', 'starting', 'running', 'finalizing');
+-- Without the instant of the lease, a renewal changes no index.
+CREATE INDEX attempts_pool ON attempts (pool) WHERE state IN ('assigned', 'starting', 'running', 'finalizing');
 CREATE INDEX attempts_runner ON attempts (runner, sequence) WHERE state IN ('assigned', 'starting', 'running', 'finalizing');
 
 -- A hold ends only in the transaction that ends its Attempt (R-2.1).
@@ -102,7 +105,7 @@ CREATE TABLE holds (
 	amount  BIGINT NOT NULL,
 	PRIMARY KEY (attempt, kind)
 );
-CREATE INDEX holds_account ON holds (account, kind);
+CREATE INDEX holds_money ON holds (account) WHERE kind = 'money';
 CREATE UNIQUE INDEX holds_lane ON holds (account) WHERE kind = 'lane';
 
 CREATE TABLE run_events (
