@@ -81,6 +81,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	waiting map[string]chan struct{} // of runners whose exchange waits for news
+	failing map[string]clock.Mono    // since when the results of an Attempt could not be verified
 }
 
 // Ports are what the service lies on.
@@ -97,7 +98,7 @@ func New(cfg Config, ports Ports, clk clock.Clock) (*Service, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg, ports: ports, clock: clk, meters: newMeters(), waiting: map[string]chan struct{}{}, draining: make(chan struct{})}, nil
+	return &Service{cfg: cfg, ports: ports, clock: clk, meters: newMeters(), waiting: map[string]chan struct{}{}, failing: map[string]clock.Mono{}, draining: make(chan struct{})}, nil
 }
 
 func (s *Service) now() time.Time { return s.clock.Wall().UTC().Truncate(time.Millisecond) }

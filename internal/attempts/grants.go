@@ -54,7 +54,8 @@ func (s *Service) checkGrant(in api.NewGrant, spec runs.Spec) error {
 
 // Upload takes the bytes of a grant. They are there whole, on the disk, or not at all.
 func (s *Service) Upload(ctx context.Context, secret string, length int64, body io.Reader) error {
-	g, err := s.ports.Records.UseGrant(ctx, hashOf(secret), s.now())
+	began := s.now() // a grant that is good now may grow old while the bytes come
+	g, err := s.ports.Records.UseGrant(ctx, hashOf(secret), began)
 	if err != nil || !g.DoneAt.IsZero() {
 		return err
 	}
@@ -64,7 +65,7 @@ func (s *Service) Upload(ctx context.Context, secret string, length int64, body 
 	if err := s.ports.Objects.Put(ctx, g.Digest, g.Size, body); err != nil {
 		return err
 	}
-	return s.ports.Records.FinishGrant(ctx, g.ID, s.now())
+	return s.ports.Records.FinishGrant(ctx, g.ID, began)
 }
 
 const grantPrefix = "rsg_"

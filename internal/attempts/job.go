@@ -188,6 +188,9 @@ func (s *Service) Logs(ctx context.Context, c Caller, attempt string, in api.Job
 	if err != nil {
 		return err
 	}
+	if err := s.ports.Secrets.Mask(ctx, a, spec, in.Lines); err != nil { // before a cut could leave half of one
+		return err
+	}
 	now := s.now()
 	for i := range in.Lines {
 		line := &in.Lines[i]
@@ -197,9 +200,6 @@ func (s *Service) Logs(ctx context.Context, c Caller, attempt string, in api.Job
 		if line.At.After(now.Add(time.Minute)) || line.At.IsZero() {
 			line.At = now // a runner's clock is its own affair
 		}
-	}
-	if err := s.ports.Secrets.Mask(ctx, a, spec, in.Lines); err != nil {
-		return err
 	}
 	if in.Progress != nil {
 		in.Progress.At = now

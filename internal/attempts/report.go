@@ -55,7 +55,7 @@ func (s *Service) finish(ctx context.Context, a runs.Attempt, spec runs.Spec) (l
 			e.State, e.Reason, e.Results, e.Detail = lifecycle.AttemptSucceeded, lifecycle.Done, results, ""
 		case isRefusal(err) || fault.Is(err, fault.IntegrityMismatch):
 			e.State, e.Reason, e.Detail = lifecycle.AttemptFailed, lifecycle.ResultsUnverified, fault.From(err).Message
-		case s.now().Sub(a.EndedAt) > s.cfg.VerifyLimit:
+		case s.tooLong(a):
 			e.State, e.Reason, e.Detail = lifecycle.AttemptFailed, lifecycle.ResultsUnverified, "the results could not be verified in time"
 		default:
 			return "", "", err
@@ -70,9 +70,27 @@ func (s *Service) finish(ctx context.Context, a runs.Attempt, spec runs.Spec) (l
 	if err != nil {
 		return "", "", err
 	}
+	s.mu.Lock()
+	delete(s.failing, a.ID)
+	s.mu.Unlock()
 	s.meters.ends.Count(e, ended)
 	s.changed(a, &ended)
 	return e.State, e.Reason, nil
+}
+
+// tooLong reports whether results could not be verified for the whole limit: as this process has tried, or since the
+// report, if this process has tried for a good part of it. A jump of the clock on the wall alone ends nothing (R26).
+func (s *Service) tooLong(a runs.Attempt) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	since, known := s.failing[a.ID]
+	if !known {
+		s.failing[a.ID] = now
+		return false
+	}
+	tried := now.Sub(since)
+	return tried > s.cfg.VerifyLimit || tried > s.cfg.VerifyLimit/10 && s.now().Sub(a.EndedAt) > s.cfg.VerifyLimit
 }
 
 // verify checks the manifest: every required output is there, and each was uploaded whole under a grant of this very
@@ -132,7 +150,7 @@ func (s *Service) scan(ctx context.Context) {
 		page, err := s.ports.Records.Unfinished(limited, after, 100)
 		for _, u := range page {
 			after = u.Attempt.ID
-			if s.now().Sub(u.Attempt.EndedAt) < time.Second {
+			if age := s.now().Sub(u.Attempt.EndedAt); age >= 0 && age < time.Second {
 				continue // the call that reported it is at it
 			}
 			if _, _, err := s.finish(limited, u.Attempt, u.Spec); err != nil && ctx.Err() == nil {

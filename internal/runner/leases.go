@@ -55,8 +55,8 @@ func (r *Runner) renewLocked(h *held, until time.Time) {
 	}
 }
 
-// obey ends an Attempt as the server orders.
-func (r *Runner) obey(o api.Order) {
+// obey ends an Attempt as the server orders, and says whether that was news.
+func (r *Runner) obey(o api.Order) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	h := r.held[o.Attempt]
@@ -64,10 +64,13 @@ func (r *Runner) obey(o api.Order) {
 	case h == nil:
 	case o.Order == "lost" && !h.lost:
 		r.loseLocked(h)
+		return true
 	case o.Order == "cancel" && !h.cancelled:
 		h.cancelled = true
 		r.endLocked(h, lifecycle.CancelRequested)
+		return true
 	}
+	return false
 }
 
 // loseLocked kills an Attempt at once: it is somebody else's. Nothing is reported of it.

@@ -48,7 +48,8 @@ type Runner struct {
 
 	mu      sync.Mutex
 	held    map[string]*held
-	retired bool // no new Attempts
+	drained bool // nothing new is to come, the server says
+	ending  bool // the drain's deadline is being waited for
 	news    chan struct{}
 	working sync.WaitGroup
 }
@@ -176,7 +177,7 @@ func (r *Runner) exchange(ctx context.Context) error {
 	defer cancel()
 	in := api.Exchange{
 		Protocol: api.RunnerProtocol, Acknowledged: r.state.acknowledged(), Holds: r.holds(), Capacity: &r.cfg.Capacity,
-		WaitSeconds: int64(r.heartbeat() / time.Second), Draining: r.isRetired(),
+		WaitSeconds: int64(r.heartbeat() / time.Second), Draining: r.isDrained(),
 	}
 	sent := time.Now() // the lease counts from before the call: the server may have heard it at once
 	stop := r.interruptible(limited, cancel)
@@ -189,8 +190,14 @@ func (r *Runner) exchange(ctx context.Context) error {
 		return err
 	}
 	r.renew(in.Holds, sent.Add(worth(seconds(out.LeaseSeconds))))
+	news := len(out.Assignments)
+	if len(out.Orders) == 0 {
+		news++ // it was waited for
+	}
 	for _, o := range out.Orders {
-		r.obey(o)
+		if r.obey(o) {
+			news++
+		}
 	}
 	for _, a := range out.Assignments {
 		if err := r.takeOver(ctx, a); err != nil {
@@ -200,8 +207,9 @@ func (r *Runner) exchange(ctx context.Context) error {
 	if len(out.Assignments) == 0 {
 		r.state.acknowledge(out.Sequence)
 	}
-	if out.Drain && out.DrainSeconds > 0 {
-		r.drainBy(ctx, seconds(out.DrainSeconds))
+	r.drain(ctx, out)
+	if news == 0 {
+		pause(ctx, time.Second) // what is being ended is ordered again at once, until it is gone
 	}
 	return nil
 }
@@ -303,31 +311,30 @@ func (r *Runner) recover(ctx context.Context) error {
 	return nil
 }
 
-// Retire takes nothing new from now on; what runs goes on.
-func (r *Runner) Retire() {
+func (r *Runner) isDrained() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.retired = true
+	return r.drained
 }
 
-func (r *Runner) isRetired() bool {
+// drain hears whether the server drains the pool, and ends what still runs when the deadline passes.
+func (r *Runner) drain(ctx context.Context, out api.Exchanged) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.retired
-}
-
-// drainBy ends what still runs when the drain's deadline passes.
-func (r *Runner) drainBy(ctx context.Context, left time.Duration) {
-	if left > r.heartbeat() {
-		return // there will be another call before
+	r.drained = out.Drain
+	left := seconds(out.DrainSeconds)
+	if !out.Drain || left == 0 || r.ending || left > r.heartbeat() {
+		return // nothing ends, or there will be another call before
 	}
+	r.ending = true
 	r.working.Go(func() {
 		pause(ctx, left)
-		if ctx.Err() != nil {
-			return
-		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
+		r.ending = false
+		if ctx.Err() != nil || !r.drained {
+			return
+		}
 		for _, id := range slices.Sorted(maps.Keys(r.held)) {
 			r.endLocked(r.held[id], lifecycle.Drained)
 		}
