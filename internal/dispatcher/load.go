@@ -18,6 +18,10 @@ const (
 	priorityStep  = 10 * time.Minute // what the wire says a step of priority is worth
 	maxPriority   = 10
 	trailing      = 30 * time.Second // how far back new rows are looked for: longer than the longest submit takes
+	trailEvery    = 10 * time.Second // how often so far
+	lately        = 3 * time.Second  // and how far each time
+	marksPage     = 10_000           // marks of new rows that are read at once
+	marksPages    = 20               // and how often in one look: a clock that was set back must not stop the pool
 	unknownLength = 5 * time.Minute  // what a Run is believed to take of which nothing is known
 )
 

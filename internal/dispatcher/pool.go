@@ -39,7 +39,8 @@ type pool struct {
 	ownerSince   clock.Mono // when the other owner's renewals were last seen to grow
 	keptAt       clock.Mono
 	expiredAt    clock.Mono
-	newestAt     time.Time // of the rows that were read last
+	newestAt     time.Time // when new rows were looked for last
+	trailedAt    clock.Mono
 	forecastAt   clock.Mono
 	outage       bool          // the last look at the rows failed
 	forecastCost time.Duration // of the last one

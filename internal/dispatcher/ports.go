@@ -87,6 +87,13 @@ type RunRow struct {
 	Spec runs.Spec
 }
 
+// Mark says that a Run came to a queue, and which version of it is there.
+type Mark struct {
+	Run      string
+	Version  int64
+	Inserted int64 // Unix ms
+}
+
 // LiveRow is an Attempt that has not ended, with its Run.
 type LiveRow struct {
 	Attempt  runs.Attempt
@@ -129,8 +136,8 @@ type Duration struct {
 type RowRecords interface {
 	// QueuedRows lists the pool's queued Runs, by id past after.
 	QueuedRows(ctx context.Context, pool, after string, limit int) ([]RunRow, error)
-	// NewRows lists Runs that came to the pool's queue since the instant.
-	NewRows(ctx context.Context, pool string, since time.Time, limit int) ([]RunRow, error)
+	// NewRows lists what came to the pool's queue and is in it, by instant and id, past those given.
+	NewRows(ctx context.Context, pool string, since time.Time, after string, limit int) ([]Mark, error)
 	RunRows(ctx context.Context, ids []string) ([]RunRow, error)
 	LiveRows(ctx context.Context, pool string) ([]LiveRow, error)
 	Beats(ctx context.Context, pool string) ([]Beat, error)

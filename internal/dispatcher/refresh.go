@@ -45,21 +45,32 @@ func (s *Service) readShares(ctx context.Context, p *pool) error {
 	return nil
 }
 
-// readNew finds Runs that other processes queued.
+// readNew finds Runs that other processes queued. It costs what came: a look goes over the marks of the last seconds, now
+// and then of the whole window, and reads no row that is known as it is.
 func (s *Service) readNew(ctx context.Context, p *pool) error {
-	at := s.now()
-	rows, err := s.records.NewRows(ctx, p.name, p.newestAt.Add(-trailing), 10*page)
-	if err != nil {
-		return err
+	at, now, back := s.now(), s.clock.Now(), lately
+	if p.trailedAt == 0 || now.Sub(p.trailedAt) >= trailEvery {
+		p.trailedAt, back = now, trailing
 	}
-	p.newestAt = at
-	var changed []RunRow
-	for _, row := range rows {
-		if t := p.runs[row.Run.ID]; t == nil || t.row.Run.Version != row.Run.Version {
-			changed = append(changed, row)
+	since, after := p.newestAt.Add(-back), ""
+	var changed []string
+	for range marksPages {
+		marks, err := s.records.NewRows(ctx, p.name, since, after, marksPage)
+		if err != nil {
+			return err
+		}
+		for _, m := range marks {
+			if t := p.runs[m.Run]; t == nil || t.row.Run.Version != m.Version {
+				changed = append(changed, m.Run)
+			}
+			since, after = time.UnixMilli(m.Inserted), m.Run
+		}
+		if len(marks) < marksPage {
+			break
 		}
 	}
-	return s.takeUp(ctx, p, changed)
+	p.newestAt = at
+	return s.reconcile(ctx, p, changed)
 }
 
 // reconcile looks at the rows of Runs that changed.

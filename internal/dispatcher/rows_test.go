@@ -23,6 +23,7 @@ type rows struct {
 	limits   map[string]int64 // of tenants' budgets
 	spent    map[string]int64
 
+	read  int      // Runs whose rows were asked for by their ids
 	order []string // Runs in the order of their assignments
 	tries map[string]int
 	ends  map[string]runs.Ending // by attempt
@@ -144,16 +145,23 @@ func (d *rows) QueuedRows(_ context.Context, _, after string, limit int) (out []
 	return out, d.down
 }
 
-func (d *rows) NewRows(_ context.Context, _ string, since time.Time, limit int) (out []RunRow, err error) {
+func (d *rows) NewRows(_ context.Context, _ string, since time.Time, after string, limit int) (out []Mark, err error) {
 	for _, r := range sortedRows(d.runs) {
-		if r.Run.State == lifecycle.Queued && r.Run.Inserted >= since.UnixMilli() && len(out) < limit {
-			out = append(out, *r)
+		if m := (Mark{r.Run.ID, r.Run.Version, r.Run.Inserted}); r.Run.State == lifecycle.Queued && compareMarks(m, Mark{after, 0, since.UnixMilli()}) > 0 {
+			out = append(out, m)
 		}
 	}
+	slices.SortFunc(out, compareMarks)
+	out = out[:min(len(out), limit)]
 	return out, d.down
 }
 
+func compareMarks(a, b Mark) int {
+	return cmp.Or(cmp.Compare(a.Inserted, b.Inserted), cmp.Compare(a.Run, b.Run))
+}
+
 func (d *rows) RunRows(_ context.Context, ids []string) (out []RunRow, err error) {
+	d.read += len(ids)
 	for _, id := range ids {
 		if r := d.runs[id]; r != nil {
 			out = append(out, *r)

@@ -88,9 +88,10 @@ func (s *Store) QueuedRows(ctx context.Context, pool, after string, limit int) (
 }
 
 // NewRows is dispatcher.RowRecords'.
-func (s *Store) NewRows(ctx context.Context, pool string, since time.Time, limit int) ([]dispatcher.RunRow, error) {
-	all, err := list(ctx, s.read, scanRunRow, `SELECT `+rowColumns+` FROM runs r JOIN run_specs s ON s.run = r.id
-		WHERE r.pool = $1 AND r.inserted >= $2 AND r.state = 'queued' ORDER BY r.inserted LIMIT $3`, pool, millis(since), limit)
+func (s *Store) NewRows(ctx context.Context, pool string, since time.Time, after string, limit int) ([]dispatcher.Mark, error) {
+	all, err := list(ctx, s.read, func(r row) (m dispatcher.Mark, err error) { return m, r.Scan(&m.Run, &m.Version, &m.Inserted) },
+		`SELECT r.id, r.version, r.inserted FROM runs r
+		WHERE r.pool = $1 AND (r.inserted, r.id) > ($2, $3) AND r.state = 'queued' ORDER BY r.inserted, r.id LIMIT $4`, pool, millis(since), after, limit)
 	return all, s.fail("reading new Runs", err)
 }
 

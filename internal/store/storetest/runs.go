@@ -209,7 +209,6 @@ func submitKept(t *testing.T, a, b *store.Store) {
 	want := text([]dispatcher.RunRow{{Run: n.Run, Spec: n.Spec}})
 	for _, read := range []func() ([]dispatcher.RunRow, error){
 		func() ([]dispatcher.RunRow, error) { return b.QueuedRows(ctx, "p", "", 10) },
-		func() ([]dispatcher.RunRow, error) { return b.NewRows(ctx, "p", at(), 10) },
 		func() ([]dispatcher.RunRow, error) { return b.RunRows(ctx, []string{n.Run.ID, "run_x"}) },
 	} {
 		rows, err := read()
@@ -219,12 +218,30 @@ func submitKept(t *testing.T, a, b *store.Store) {
 	for _, read := range []func() ([]dispatcher.RunRow, error){
 		func() ([]dispatcher.RunRow, error) { return b.QueuedRows(ctx, "p", n.Run.ID, 10) },
 		func() ([]dispatcher.RunRow, error) { return b.QueuedRows(ctx, "other", "", 10) },
-		func() ([]dispatcher.RunRow, error) { return b.NewRows(ctx, "p", at().Add(time.Millisecond), 10) },
 		func() ([]dispatcher.RunRow, error) { return b.RunRows(ctx, nil) },
 	} {
 		rows, err := read()
 		ok(t, err)
 		equal(t, len(rows), 0)
+	}
+	y.newRows(n.Run)
+}
+
+// newRows fails unless the pool has the Run and nothing else that is new.
+func (y *yard) newRows(r runs.Run) {
+	y.t.Helper()
+	for _, c := range []struct {
+		pool  string
+		since time.Time
+		after string
+		want  int
+	}{{"p", at(), "", 1}, {"p", at().Add(-time.Millisecond), "run_z", 1}, {"p", at(), r.ID, 0}, {"p", at().Add(time.Millisecond), "", 0}, {"other", at(), "", 0}} {
+		marks, err := y.b.NewRows(y.t.Context(), c.pool, c.since, c.after, 10)
+		ok(y.t, err)
+		equal(y.t, len(marks), c.want)
+		if c.want > 0 {
+			equal(y.t, marks[0], dispatcher.Mark{Run: r.ID, Version: r.Version, Inserted: r.Inserted})
+		}
 	}
 }
 
