@@ -11,12 +11,13 @@ DEMO_ARGS ?=
 SIM_ARGS ?=
 BENCH_ARGS ?=
 LOAD_ARGS ?=
+SCENARIO_ARGS ?=
 CHAOS_ARGS ?=
 
-.PHONY: help build run demo test check race bench bench-polls load load-ci sim faults chaos-runs fuzz clean
+.PHONY: help build run demo test check race bench bench-polls load load-ci scenarios scenarios-ci sim faults chaos-runs fuzz clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the server and the command line tool into ./bin
 	@go build -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/...
@@ -57,6 +58,13 @@ load: ## the load gate: 500 clients x 40 MB over a link of 40 MB/s (LOAD_ARGS=..
 
 load-ci: ## the load gate, scaled down
 	@scripts/apart go run ./test/load -scale ci
+
+scenarios: ## what Runs have to stand, on real servers and runners, thresholds checked (SCENARIO_ARGS=...)
+	@scripts/deps sandbox
+	@scripts/apart go run ./test/scenarios $(SCENARIO_ARGS)
+
+scenarios-ci: ## the scenarios, scaled down and at the same time
+	@scripts/apart go run ./test/scenarios -scale ci
 
 sim: ## the fleet of the document on a virtual clock, its promises checked; then fleets in trouble (SIM_ARGS=...)
 	@$(RUN) simulate --gate $(SIM_ARGS)

@@ -15,13 +15,15 @@ import (
 	"github.com/roadstead/roadstead/internal/plan"
 )
 
-const planHelp = `Plans the capacity that a stream of Runs needs. It asks no server.
+const planHelp = `Plans the capacity that a stream of Runs needs: from given numbers, without asking a server, or without any
+numbers from what the server measured of a pool.
 
 The slots follow from Little's law: rate x duration is what is busy on average; divided by the target load it is
 what should be there. A slot is no server: what fits on a node is the least of its CPU, memory, disk and API
 calls. Averages say nothing of how long a Run waits. That is a forecast: a random load, played on the machine
 that orders Runs. Only a load measurement proves an objective.
 
+  roadctl plan --window 24h
   roadctl plan --per-minute 120 --duration 3m --load 0.7
   roadctl plan --per-minute 120 --duration 3m --cpu 0.5 --memory 2GiB --node-cpu 16 --node-memory 64GiB
 
@@ -42,13 +44,18 @@ type planArgs struct {
 	slots                   int
 	seed                    uint64
 	averages                bool
+	pool                    string
+	window                  spanFlag
 }
 
 func planCommand(a *app) *cobra.Command {
 	var p planArgs
 	cmd := &cobra.Command{
-		Use: "plan", Short: "Plan slots and nodes for a stream of Runs, from given numbers", Long: planHelp, Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		Use: "plan", Short: "Plan slots and nodes for a stream of Runs, measured or given", Long: planHelp, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if p.live(a.changed) {
+				return a.livePlan(cmd.Context(), p)
+			}
 			in, err := p.read(a.changed)
 			if err != nil {
 				return err
@@ -73,8 +80,28 @@ func planCommand(a *app) *cobra.Command {
 	f.Float64Var(&p.quota, "api-quota", 0, "calls a minute that the API allows all nodes together")
 	f.IntVar(&p.slots, "slots", 0, "forecast for this many slots instead of the planned ones")
 	f.Uint64Var(&p.seed, "seed", 1, "of the forecast's random load")
+	f.StringVar(&p.pool, "pool", "", "measure this pool; default unless given")
+	f.Var(&p.window, "window", "measure so far back, from 1h to 7d; a day unless given")
 	f.BoolVar(&p.averages, "no-forecast", false, "only the averages")
 	return cmd
+}
+
+// live reports whether the numbers are the server's: none are given, or what only it can measure is asked for.
+func (p planArgs) live(changed func(string) bool) bool {
+	if changed("pool") || changed("window") {
+		return true
+	}
+	for _, flag := range append(numberFlags(), "input") {
+		if flag != "load" && changed(flag) {
+			return false
+		}
+	}
+	return true
+}
+
+// numberFlags are those that say what a file would.
+func numberFlags() []string {
+	return []string{"per-minute", "duration", "variation", "cpu", "memory", "disk", "api-calls", "node-cpu", "node-memory", "node-disk", "node-api-calls", "api-quota", "load"}
 }
 
 // read makes the plan's input of the file or the flags.
@@ -92,7 +119,7 @@ func (p planArgs) read(changed func(string) bool) (in plan.Input, err error) {
 			}},
 		}, nil
 	}
-	for _, flag := range []string{"per-minute", "duration", "variation", "cpu", "memory", "disk", "api-calls", "node-cpu", "node-memory", "node-disk", "node-api-calls", "api-quota", "load"} {
+	for _, flag := range numberFlags() {
 		if changed(flag) {
 			return in, usagef("--%s and --input say the same: leave one out", flag)
 		}
