@@ -123,11 +123,14 @@ func (w *world) supervisors() (pids []int) {
 func (w *world) jobs() (pids []int) {
 	open := w.supervisors()
 	for len(open) > 0 {
-		text, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(open[0]), "task", strconv.Itoa(open[0]), "children")) // gone has none
+		threads, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(open[0]), "task", "*", "children")) // gone has none
 		open = open[1:]
-		for _, word := range strings.Fields(string(text)) {
-			if pid, err := strconv.Atoi(word); err == nil {
-				pids, open = append(pids, pid), append(open, pid)
+		for _, file := range threads {
+			text, _ := os.ReadFile(file) // likewise
+			for _, word := range strings.Fields(string(text)) {
+				if pid, err := strconv.Atoi(word); err == nil {
+					pids, open = append(pids, pid), append(open, pid)
+				}
 			}
 		}
 	}
