@@ -153,11 +153,20 @@ func (c *cache) makeRoom() {
 			return
 		}
 		c.mu.Lock()
-		if c.pins[k.name] == 0 && os.RemoveAll(filepath.Join(c.dir, k.name)) == nil {
+		if c.pins[k.name] == 0 && c.drop(k.name) == nil {
 			total -= k.size
 		}
 		c.mu.Unlock()
 	}
+}
+
+// drop removes a folder. It loses its name first: half a folder must not be taken for a whole one.
+func (c *cache) drop(name string) error {
+	old := filepath.Join(c.dir, "new-"+name)
+	if err := os.Rename(filepath.Join(c.dir, name), old); err != nil {
+		return err
+	}
+	return os.RemoveAll(old)
 }
 
 func sizeOf(dir string) (total int64) {
