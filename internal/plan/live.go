@@ -8,18 +8,71 @@ import (
 	"slices"
 	"time"
 
-	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
 )
 
+// Query asks for a plan of what was measured. 0 means the default.
+type Query struct {
+	Pool          string
+	WindowSeconds int64   // an hour to seven days; a day when 0
+	TargetLoad    float64 // part of the slots that is busy on average; 0.7 when 0
+	Forecast      bool    // with a forecast of the wait
+}
+
+// Live is a plan of what was measured: averages, and apart from them a forecast.
+type Live struct {
+	Pool       string
+	From, To   time.Time
+	TargetLoad float64
+	Measured   []ClassLoad
+	Busy       float64 // slots busy on average
+	Slots      int64
+	Classes    []ClassSlots
+	Forecast   *LiveForecast
+	Notes      []string
+}
+
+// ClassLoad is what was measured of one class: averages of its Attempts that ended, but for the peak of memory.
+type ClassLoad struct {
+	Class                                   string
+	Runs                                    int64
+	RunsPerMinute                           float64
+	Attempts                                int64
+	Seconds, P95Seconds, Variation          float64
+	Slots, MilliCPU, MemoryBytes, DiskBytes float64 // asked for
+	UsedMilliCPU                            float64
+	UsedMemoryBytes                         int64
+	LogBytes                                float64
+}
+
+// ClassSlots is what a class needs.
+type ClassSlots struct {
+	Class string
+	Busy  float64
+	Slots int64
+}
+
+// LiveForecast is how long Runs would wait on so many slots, in seconds.
+type LiveForecast struct {
+	Label         string
+	Slots         int64
+	Load          float64
+	Runs          int64
+	Stable        bool
+	P50, P95, P99 float64
+}
+
 // Sample is one Attempt that ended.
 type Sample struct {
-	Class string
-	Took  time.Duration // from assignment to end: as long as it held its slot
-	Asked api.Resources
-	Used  api.Usage // as its runner measured it; zero when it didn't say
+	Class  string
+	Took   time.Duration // from assignment to end: as long as it held its slot
+	Slots  int64
+	Asked  Amounts
+	CPU    float64 // used on average while it ran, as its runner measured it; 0 when it didn't say
+	Memory int64   // the most it used
+	Log    int64   // bytes
 }
 
 // Loads is what came to a pool in a window, and what became of it.
@@ -61,14 +114,14 @@ const (
 
 // Live measures the classes of a pool's Runs over a window and plans for what came. Operators see all
 // tenants', others their own tenant's.
-func (s *Planner) Live(ctx context.Context, p identity.Principal, q api.PlanQuery) (api.Plan, error) {
+func (s *Planner) Live(ctx context.Context, p identity.Principal, q Query) (Live, error) {
 	if err := checkQuery(&q); err != nil {
-		return api.Plan{}, err
+		return Live{}, err
 	}
 	tenant := p.Tenant
 	switch {
 	case p.Kind == identity.Link:
-		return api.Plan{}, fault.New(fault.Forbidden, "a link can't see Runs")
+		return Live{}, fault.New(fault.Forbidden, "a link can't see Runs")
 	case p.Operator:
 		tenant = ""
 	}
@@ -76,9 +129,9 @@ func (s *Planner) Live(ctx context.Context, p identity.Principal, q api.PlanQuer
 	window := time.Duration(q.WindowSeconds) * time.Second
 	loads, err := s.measures.Loads(ctx, q.Pool, tenant, now.Add(-window))
 	if err != nil {
-		return api.Plan{}, err
+		return Live{}, err
 	}
-	out := api.Plan{Pool: q.Pool, From: now.Add(-window), To: now, TargetLoad: q.TargetLoad, Measured: []api.ClassLoad{}, Classes: []api.ClassSlots{}}
+	out := Live{Pool: q.Pool, From: now.Add(-window), To: now, TargetLoad: q.TargetLoad, Measured: []ClassLoad{}, Classes: []ClassSlots{}}
 	if !loads.CutAt.IsZero() {
 		out.From = loads.CutAt.UTC()
 		out.Notes = append(out.Notes, "more Runs came in the window than are counted: the rates are of the newest")
@@ -89,7 +142,7 @@ func (s *Planner) Live(ctx context.Context, p identity.Principal, q api.PlanQuer
 	return out, s.plan(ctx, &out, q.Forecast)
 }
 
-func checkQuery(q *api.PlanQuery) error {
+func checkQuery(q *Query) error {
 	if q.Pool == "" {
 		q.Pool = "default"
 	}
@@ -109,23 +162,23 @@ func checkQuery(q *api.PlanQuery) error {
 }
 
 // measure turns what came and ran into figures of each class.
-func measure(l Loads, over time.Duration) []api.ClassLoad {
+func measure(l Loads, over time.Duration) []ClassLoad {
 	samples := map[string][]Sample{}
 	for _, one := range l.Samples {
 		samples[one.Class] = append(samples[one.Class], one)
 	}
-	out := []api.ClassLoad{}
+	out := []ClassLoad{}
 	for class, n := range l.Runs {
-		c := api.ClassLoad{Class: class, Runs: n, RunsPerMinute: float64(n) / over.Minutes()}
+		c := ClassLoad{Class: class, Runs: n, RunsPerMinute: float64(n) / over.Minutes()}
 		c.Attempts = int64(len(samples[class]))
 		describe(&c, samples[class])
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b api.ClassLoad) int { return cmp.Compare(a.Class, b.Class) })
+	slices.SortFunc(out, func(a, b ClassLoad) int { return cmp.Compare(a.Class, b.Class) })
 	return out
 }
 
-func describe(c *api.ClassLoad, samples []Sample) {
+func describe(c *ClassLoad, samples []Sample) {
 	if len(samples) == 0 {
 		return
 	}
@@ -136,15 +189,13 @@ func describe(c *api.ClassLoad, samples []Sample) {
 		took[i] = s.Took.Seconds()
 		sum += took[i]
 		squares += took[i] * took[i]
-		c.Slots += float64(s.Asked.Slots) / n
+		c.Slots += float64(s.Slots) / n
 		c.MilliCPU += float64(s.Asked.MilliCPU) / n
 		c.MemoryBytes += float64(s.Asked.MemoryBytes) / n
 		c.DiskBytes += float64(s.Asked.DiskBytes) / n
-		c.UsedMemoryBytes = max(c.UsedMemoryBytes, s.Used.MemoryBytes)
-		c.LogBytes += float64(s.Used.LogBytes) / n
-		if s.Used.WallMillis > 0 {
-			c.UsedMilliCPU += 1000 * float64(s.Used.CPUMillis) / float64(s.Used.WallMillis) / n
-		}
+		c.UsedMemoryBytes = max(c.UsedMemoryBytes, s.Memory)
+		c.LogBytes += float64(s.Log) / n
+		c.UsedMilliCPU += 1000 * s.CPU / n
 	}
 	slices.Sort(took)
 	c.Seconds, c.P95Seconds = sum/n, took[min(len(took)-1, int(0.95*n))]
@@ -154,7 +205,7 @@ func describe(c *api.ClassLoad, samples []Sample) {
 }
 
 // plan adds slots by Little's law, and a forecast that says it is one.
-func (s *Planner) plan(ctx context.Context, out *api.Plan, forecast bool) error {
+func (s *Planner) plan(ctx context.Context, out *Live, forecast bool) error {
 	in := Input{TargetLoad: out.TargetLoad}
 	for _, c := range out.Measured {
 		if c.Attempts == 0 || c.Seconds <= 0 {
@@ -178,7 +229,7 @@ func (s *Planner) plan(ctx context.Context, out *api.Plan, forecast bool) error 
 	}
 	out.Busy, out.Slots = result.Busy, int64(result.Slots)
 	for _, c := range result.Classes {
-		out.Classes = append(out.Classes, api.ClassSlots{Class: c.Name, Busy: c.Busy, Slots: int64(c.Slots)})
+		out.Classes = append(out.Classes, ClassSlots{Class: c.Name, Busy: c.Busy, Slots: int64(c.Slots)})
 	}
 	if !forecast {
 		return nil
@@ -190,7 +241,7 @@ func (s *Planner) plan(ctx context.Context, out *api.Plan, forecast bool) error 
 	return s.play(ctx, out, in, result.Slots)
 }
 
-func (s *Planner) play(ctx context.Context, out *api.Plan, in Input, slots int) error {
+func (s *Planner) play(ctx context.Context, out *Live, in Input, slots int) error {
 	select {
 	case s.playing <- struct{}{}:
 		defer func() { <-s.playing }()
@@ -201,7 +252,7 @@ func (s *Planner) play(ctx context.Context, out *api.Plan, in Input, slots int) 
 	if err != nil {
 		return err
 	}
-	out.Forecast = &api.PlanForecast{
+	out.Forecast = &LiveForecast{
 		Label: "forecast", Slots: int64(f.Slots), Load: f.Load, Runs: int64(f.Runs), Stable: f.Stable, P50: f.Wait.P50, P95: f.Wait.P95, P99: f.Wait.P99,
 	}
 	return nil

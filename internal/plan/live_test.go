@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/clock"
 	"github.com/roadstead/roadstead/internal/fault"
 	"github.com/roadstead/roadstead/internal/identity"
@@ -27,8 +26,7 @@ func (g *given) Loads(_ context.Context, _, tenant string, since time.Time) (Loa
 
 func took(class string, all ...time.Duration) (out []Sample) {
 	for _, d := range all {
-		out = append(out, Sample{Class: class, Took: d, Asked: api.Resources{Slots: 1, MilliCPU: 500, MemoryBytes: 1 << 30},
-			Used: api.Usage{WallMillis: d.Milliseconds(), CPUMillis: d.Milliseconds() / 2, MemoryBytes: 5}})
+		out = append(out, Sample{Class: class, Took: d, Slots: 1, Asked: Amounts{MilliCPU: 500, MemoryBytes: 1 << 30}, CPU: 0.5, Memory: 5})
 	}
 	return out
 }
@@ -44,7 +42,7 @@ func TestPlanOfWhatWasMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := p.Live(t.Context(), identity.Principal{Operator: true, Tenant: "ops"}, api.PlanQuery{WindowSeconds: 3600, Forecast: true})
+	got, err := p.Live(t.Context(), identity.Principal{Operator: true, Tenant: "ops"}, Query{WindowSeconds: 3600, Forecast: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +56,7 @@ func TestPlanOfWhatWasMeasured(t *testing.T) {
 	if m.tenant != "" || !slices.ContainsFunc(got.Notes, func(s string) bool { return strings.Contains(s, "build") }) {
 		t.Errorf("of tenant %q, notes %q", m.tenant, got.Notes)
 	}
-	if _, err := p.Live(t.Context(), identity.Principal{Tenant: "a"}, api.PlanQuery{WindowSeconds: 3600}); err != nil || m.tenant != "a" {
+	if _, err := p.Live(t.Context(), identity.Principal{Tenant: "a"}, Query{WindowSeconds: 3600}); err != nil || m.tenant != "a" {
 		t.Errorf("a tenant is shown the Runs of %q, %v", m.tenant, err)
 	}
 }
@@ -69,16 +67,16 @@ func TestPlansWithoutSense(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(q api.PlanQuery) (api.Plan, error) { return p.Live(t.Context(), identity.Principal{Operator: true}, q) }
-	if got, err := ask(api.PlanQuery{Forecast: true}); err != nil || got.Slots != 0 || len(got.Notes) != 1 || got.Forecast != nil || got.To.Sub(got.From) != 24*time.Hour {
+	ask := func(q Query) (Live, error) { return p.Live(t.Context(), identity.Principal{Operator: true}, q) }
+	if got, err := ask(Query{Forecast: true}); err != nil || got.Slots != 0 || len(got.Notes) != 1 || got.Forecast != nil || got.To.Sub(got.From) != 24*time.Hour {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for field, q := range map[string]api.PlanQuery{"windowSeconds": {WindowSeconds: 60}, "targetLoad": {TargetLoad: 1}} {
+	for field, q := range map[string]Query{"windowSeconds": {WindowSeconds: 60}, "targetLoad": {TargetLoad: 1}} {
 		if _, err := ask(q); !fault.Is(err, fault.InvalidInput) || fault.From(err).Details[0].Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
-	if _, err := p.Live(t.Context(), identity.Principal{Kind: identity.Link}, api.PlanQuery{}); !fault.Is(err, fault.Forbidden) {
+	if _, err := p.Live(t.Context(), identity.Principal{Kind: identity.Link}, Query{}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("a link plans: %v", err)
 	}
 }

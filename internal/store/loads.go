@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/plan"
 	"github.com/roadstead/roadstead/internal/runs"
 )
@@ -68,11 +69,16 @@ func scanSample(r row) (out plan.Sample, err error) {
 	if err := r.Scan(&out.Class, &took, &resources, &report); err != nil {
 		return out, err
 	}
-	if err := json.Unmarshal([]byte(resources), &out.Asked); err != nil {
+	var asked api.Resources
+	if err := json.Unmarshal([]byte(resources), &asked); err != nil {
 		return out, fmt.Errorf("reading resources: %w", err)
 	}
+	out.Slots, out.Asked = asked.Slots, plan.Amounts{MilliCPU: asked.MilliCPU, MemoryBytes: asked.MemoryBytes, DiskBytes: asked.DiskBytes}
 	if parsed, ok := runs.ParseReport(report); ok {
-		out.Used = parsed.Usage
+		out.Memory, out.Log = parsed.Usage.MemoryBytes, parsed.Usage.LogBytes
+		if wall := parsed.Usage.WallMillis; wall > 0 {
+			out.CPU = float64(parsed.Usage.CPUMillis) / float64(wall)
+		}
 	}
 	out.Took = time.Duration(max(0, took)) * time.Millisecond
 	return out, nil

@@ -49,7 +49,7 @@ func loads(t *testing.T, a, b *store.Store) {
 	equal(t, got.Runs["background"], int64(3))
 	equal(t, len(got.Samples), 1)
 	equal(t, got.Samples[0].Class, "background")
-	equal(t, got.Samples[0].Asked.Slots, int64(1))
+	equal(t, got.Samples[0].Slots, int64(1))
 	equal(t, got.First.Equal(at()) && got.CutAt.IsZero(), true)
 	for _, none := range []struct {
 		pool, tenant string
