@@ -13,6 +13,7 @@ import (
 	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/core/lifecycle"
 	"github.com/roadstead/roadstead/internal/fault"
+	"github.com/roadstead/roadstead/internal/runs"
 )
 
 const secret = "open-sesame"
@@ -275,5 +276,34 @@ func TestCost(t *testing.T) {
 		if c := cost(a, w.spec, at.Add(took)); c != want {
 			t.Errorf("%v cost %d, not %d", took, c, want)
 		}
+	}
+}
+
+// away is a catalog that answers with an error.
+type away struct{ err error }
+
+func (a away) Check(context.Context, string, runs.Spec) error { return a.err }
+
+// While the catalog is away nothing new starts, and nothing ends for it; a package that may not be used any more ends the
+// Attempt at once, with its reason, and it holds nothing (R-6.5, R10).
+func TestStartAsksTheCatalog(t *testing.T) {
+	w := newWorld()
+	s := service(t, w)
+	w.assign("a", 1, lifecycle.Assigned)
+	s.ports.Usable = away{errAway}
+	if _, err := s.Start(t.Context(), caller, "a", 1); !errors.Is(err, errAway) || len(w.ends) != 0 {
+		t.Errorf("%v; %+v", err, w.ends)
+	}
+	s.ports.Usable = open{}
+	if job, err := s.Start(t.Context(), caller, "a", 1); err != nil || job.Attempt != "a" {
+		t.Errorf("%+v %v", job, err)
+	}
+	w.assign("b", 2, lifecycle.Assigned)
+	s.ports.Usable = away{fault.Missing("package")}
+	if _, err := s.Start(t.Context(), caller, "b", 1); fault.From(err).Reason != api.ReasonLeaseLost {
+		t.Errorf("the runner is told %v", err)
+	}
+	if len(w.ends) != 1 || w.ends[0].Reason != lifecycle.PackageUnavailable || w.ends[0].State != lifecycle.AttemptFailed {
+		t.Errorf("%+v", w.ends)
 	}
 }

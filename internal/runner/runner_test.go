@@ -34,7 +34,7 @@ func TestServerAwayMakesNoJobFail(t *testing.T) {
 	s := newServer(t, `echo "NaN of it" > "$ROADSTEAD_PROGRESS"; echo hello; sleep 1`)
 	s.job.Secrets = []string{"token"}
 	for _, kind := range []string{"starting", "secrets", "running", "logs", "report"} {
-		s.refuse[kind] = []int{503, 0, 500}
+		s.refuse[kind] = []int{503, 0}
 	}
 	s.refuse["exchange"] = []int{500, 0}
 	_, _ = begin(t, s, folder(t, s))
@@ -135,6 +135,22 @@ func TestLostAttemptIsKilled(t *testing.T) {
 	stop()
 	if n := s.count("report"); n != 0 {
 		t.Errorf("%d reports of a lost Attempt", n)
+	}
+}
+
+// An order that stands for as long as an Attempt takes to end, and a drain, are no reason to ask the server without a
+// pause (R-9.5, R-5.1).
+func TestStandingOrdersMakeNoStorm(t *testing.T) {
+	s := newServer(t, `trap "" TERM; while true; do sleep 1; done`)
+	s.job.Grace = 3
+	_, _ = begin(t, s, folder(t, s))
+	until(t, "it runs", func() bool { return s.count("running") > 0 })
+	s.set(func() { s.cancel, s.drain, s.calls["exchange"] = true, true, 0 })
+	if r := s.told(t); r.Outcome != "cancelled" {
+		t.Errorf("%+v", r)
+	}
+	if n := s.count("exchange"); n > 12 {
+		t.Errorf("%d calls in the three seconds of its grace", n)
 	}
 }
 

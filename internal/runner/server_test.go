@@ -54,6 +54,8 @@ type server struct {
 	state    string
 	reports  []string
 	lost     bool
+	cancel   bool // ordered in every answer
+	drain    bool
 	silent   bool // exchanges are held and renew nothing
 	unsaved  int  // acknowledgements of what was not on the runner's disk
 	objects  map[string][]byte
@@ -146,10 +148,14 @@ func (s *server) exchange(w http.ResponseWriter, r *http.Request, body []byte) {
 		if s.lost {
 			out.Orders = append(out.Orders, api.Order{Attempt: h.Attempt, Order: "lost"})
 		}
+		if s.cancel {
+			out.Orders = append(out.Orders, api.Order{Attempt: h.Attempt, Order: "cancel"})
+		}
 	}
-	silent := s.silent
+	out.Drain = s.drain
+	silent, told := s.silent, s.drain && !in.Draining
 	s.mu.Unlock()
-	for hold := time.Second; silent || len(out.Assignments)+len(out.Orders) == 0 && hold > 0; hold -= 50 * time.Millisecond {
+	for hold := time.Second; silent || !told && len(out.Assignments)+len(out.Orders) == 0 && hold > 0; hold -= 50 * time.Millisecond {
 		select {
 		case <-r.Context().Done():
 			return
