@@ -48,20 +48,19 @@ type server struct {
 	job  api.Job
 	work api.Assignment
 
-	mu       sync.Mutex
-	refuse   map[string][]int // statuses that the next calls of a kind get; 0: the connection is cut
-	calls    map[string]int
-	state    string
-	reports  []string
-	lost     bool
-	cancel   bool // ordered in every answer
-	drain    bool
-	silent   bool // exchanges are held and renew nothing
-	unsaved  int  // acknowledgements of what was not on the runner's disk
-	objects  map[string][]byte
-	onGrant  func()
-	heard    chan struct{} // closed with the first report that was accepted
-	uploaded []string
+	mu      sync.Mutex
+	refuse  map[string][]int // statuses that the next calls of a kind get; 0: the connection is cut
+	calls   map[string]int
+	state   string
+	reports []string
+	lost    bool
+	cancel  bool // ordered in every answer
+	drain   bool
+	silent  bool // exchanges are held and renew nothing
+	unsaved int  // acknowledgements of what was not on the runner's disk
+	objects map[string][]byte
+	onGrant func()
+	heard   chan struct{} // closed with the first report that was accepted
 }
 
 func newServer(t *testing.T, script string) *server {
