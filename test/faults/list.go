@@ -1,14 +1,17 @@
 package main
 
+import "slices"
+
 const (
 	machine   = "internal/core/session/"
 	fairOrder = "internal/core/fair/"
 	shell     = "internal/downloads/"
 )
 
-// faults is the list: at least one for every statement of D-2 to D-8 that the core and its shell keep.
+// faults is the list: at least one for every statement of D-2 to D-8 that the core and its shell keep, and for what Runs
+// stand on.
 func faults() []fault {
-	return append(append(sessions(), orders()...), shells()...)
+	return slices.Concat(sessions(), orders(), shells(), learnt(), runs())
 }
 
 // sessions are faults of D-2 in the machine.

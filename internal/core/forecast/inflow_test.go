@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A stream is measured by kind, is expected to last about as long again, and has stopped when nobody came for long.
+// A stream is measured by kind, is expected to last about as long again, and has stopped when nobody came for long (D-6.3).
 func TestInflow(t *testing.T) {
 	var f Inflow
 	all := [Kinds]Total{1: {Sessions: 40, Bytes: 4000}} // were there before anybody looked

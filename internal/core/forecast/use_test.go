@@ -6,7 +6,7 @@ import (
 )
 
 // What a link carries while somebody waits is a part of what it could; times in which nobody waits, or nobody looked,
-// say nothing, nor do bytes told in a lump.
+// say nothing, nor do bytes told in a lump (D-6.3).
 func TestUse(t *testing.T) {
 	var u Use
 	carried, now := int64(0), 0.0
