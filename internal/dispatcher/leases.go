@@ -90,8 +90,8 @@ func (s *Service) setRunner(p *pool, r *runner, now clock.Mono) {
 	}
 }
 
-// readBeats notes who renewed, and ends what was not renewed for lease and grace. After the rows could not be read,
-// every lease gets its whole time again.
+// readBeats notes who renewed, and ends what was not renewed for lease and grace. After the rows could not be read
+// the pool is built again, and every lease gets its whole time with it.
 func (s *Service) readBeats(ctx context.Context, p *pool) error {
 	beats, err := s.records.Beats(ctx, p.name)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Service) readBeats(ctx context.Context, p *pool) error {
 		if l == nil {
 			continue // of a decision that is being committed
 		}
-		if p.outage || b.Beats != l.beats || b.State != l.state {
+		if b.Beats != l.beats || b.State != l.state {
 			l.beats, l.since = b.Beats, now
 		}
 		s.newState(p, l, b.State, now)

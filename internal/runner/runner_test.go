@@ -141,16 +141,23 @@ func TestLostAttemptIsKilled(t *testing.T) {
 // An order that stands for as long as an Attempt takes to end, and a drain, are no reason to ask the server without a
 // pause (R-9.5, R-5.1).
 func TestStandingOrdersMakeNoStorm(t *testing.T) {
-	s := newServer(t, `trap "" TERM; while true; do sleep 1; done`)
-	s.job.Grace = 3
-	_, _ = begin(t, s, folder(t, s))
-	until(t, "it runs", func() bool { return s.count("running") > 0 })
-	s.set(func() { s.cancel, s.drain, s.calls["exchange"] = true, true, 0 })
-	if r := s.told(t); r.Outcome != "cancelled" {
-		t.Errorf("%+v", r)
-	}
-	if n := s.count("exchange"); n > 12 {
-		t.Errorf("%d calls in the three seconds of its grace", n)
+	for outcome, stand := range map[string]func(s *server){
+		"cancelled": func(s *server) { s.cancel = true },
+		"exited":    func(s *server) { s.drain = true },
+	} {
+		t.Run(outcome, func(t *testing.T) {
+			s := newServer(t, `trap "" TERM; for i in 1 2 3 4 5 6; do sleep 0.5; done`)
+			s.job.Grace = 2
+			_, _ = begin(t, s, folder(t, s))
+			until(t, "it runs", func() bool { return s.count("running") > 0 })
+			s.set(func() { s.calls["exchange"] = 0; stand(s) })
+			if r := s.told(t); r.Outcome != outcome {
+				t.Errorf("%+v", r)
+			}
+			if n := s.count("exchange"); n > 12 {
+				t.Errorf("%d calls in some seconds", n)
+			}
+		})
 	}
 }
 
