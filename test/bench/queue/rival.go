@@ -82,26 +82,29 @@ func (r *rival) turn() float64 {
 	return t
 }
 
-// sortTime is what a tick that sorts the queue costs.
-func sortTime(n int) float64 {
+// sorter is a queue that a tick sorts.
+type sorter struct{ all, work plain }
+
+func newSorter(n int) sorter {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	all := make(plain, n)
 	for i := range all {
 		all[i] = &object{id: key(uint64(i)), class: i * 7 % 4, arrival: rnd.Int64N(1e9), seq: int64(i)}
 	}
-	var v []float64
-	for range rounds {
-		w := slices.Clone(all)
-		v = append(v, timed(1, func() {
-			slices.SortFunc(w, func(a, b *object) int {
-				switch {
-				case plain{a, b}.Less(0, 1):
-					return -1
-				default:
-					return 1
-				}
-			})
-		}))
-	}
-	return median(v)
+	return sorter{all, make(plain, n)}
+}
+
+// sort is what a tick costs that sorts the queue.
+func (s sorter) sort() float64 {
+	copy(s.work, s.all)
+	return timed(1, func() {
+		slices.SortFunc(s.work, func(a, b *object) int {
+			switch {
+			case plain{a, b}.Less(0, 1):
+				return -1
+			default:
+				return 1
+			}
+		})
+	})
 }
