@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/roadstead/roadstead/api"
+	"github.com/roadstead/roadstead/sdk"
 )
 
 // The objectives of, in seconds.
@@ -57,7 +58,35 @@ func even(ctx context.Context, w *world) error {
 	w.report("even.succeeded", part(all, succeeded), exactly, 1)
 	w.report("even.wait_p95_seconds", p95(waits(all)), atMost, waitObjective)
 	w.report("even.call_p95_seconds", p95(calls), atMost, callObjective)
-	return nil
+	return planned(ctx, w, t)
+}
+
+// planned: the plan of what was measured knows every Run of the stream, to its tenant only and to operators.
+func planned(ctx context.Context, w *world, t *tenant) error {
+	counted := func(t *sdk.Client) (n float64, err error) {
+		p, err := t.Plan(ctx, api.PlanQuery{WindowSeconds: 3600, Forecast: true})
+		for _, c := range p.Measured {
+			n += float64(c.Attempts)
+		}
+		if p.Forecast == nil || p.Forecast.Label != "forecast" || p.Slots < 1 {
+			w.say("even: planned %+v", p)
+			return 0, err
+		}
+		return n, err
+	}
+	own, err := counted(t.Client)
+	if err != nil {
+		return err
+	}
+	all, err := counted(w.op)
+	if err != nil {
+		return err
+	}
+	foreign, err := w.spy.Plan(ctx, api.PlanQuery{WindowSeconds: 3600})
+	w.report("even.planned_of_runs", own/float64(w.scale.runs+slots), exactly, 1)
+	w.report("even.planned_by_operator", all/own, atLeast, 1)
+	w.report("even.planned_for_strangers", float64(len(foreign.Measured)), exactly, 0)
+	return err
 }
 
 // noisy is one tenant with a backlog beside three that submit a Run now and then: these wait for a slot to come free, and

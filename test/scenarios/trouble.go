@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -85,5 +86,35 @@ func loss(ctx context.Context, w *world) error {
 	w.report("loss.noticed_in_leases", last.Seconds()/(lease+grace).Seconds(), atMost, 1.5)
 	w.report("loss.tried_again", part(all, func(r api.Run) bool { return succeeded(r) && len(r.Attempts) == 2 }), exactly, float64(slots-1)/slots)
 	w.report("loss.never_again", part(all, func(r api.Run) bool { return r.State == "interrupted" && triedOnce(r) }), exactly, 1.0/slots)
+	for _, r := range all {
+		if succeeded(r) {
+			return timeline(ctx, w, r)
+		}
+	}
+	return nil
+}
+
+// timeline: a Run's events tell every step of both of its Attempts in order, whose it was, and why there was a second.
+func timeline(ctx context.Context, w *world, r api.Run) error {
+	told, why := "", ""
+	for e, err := range w.victim.RunEvents(ctx, r.ID, 0) {
+		if err != nil {
+			return err
+		}
+		told += e.Kind + " "
+		for i, a := range r.Attempts {
+			if e.Attempt == a.ID {
+				told += strconv.Itoa(i+1) + " "
+			}
+		}
+		if e.Kind == "retry" {
+			why = e.Reason
+		}
+	}
+	const whole = "submitted assigned 1 starting 1 running 1 retry 1 assigned 2 starting 2 running 2 finalizing 2 succeeded 2 "
+	if told != whole {
+		w.say("loss: the events tell %q", told)
+	}
+	w.report("loss.timeline_told", boolean(told == whole && why == "lease_lost"), exactly, 1)
 	return nil
 }
