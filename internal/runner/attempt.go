@@ -204,9 +204,6 @@ func (r *Runner) launch(ctx context.Context, h *held, spec executor.Spec) (err e
 		r.cfg.Log.Warn("a lease could not be passed on", "attempt", spec.AttemptID, "error", err)
 	}
 	r.mu.Unlock()
-	if _, over, err := a.Record(); err == nil && over {
-		return nil // it could not start, or is over already: the record tells
-	}
 	return r.launched(ctx, h)
 }
 
@@ -228,9 +225,15 @@ func (r *Runner) leased(ctx context.Context, h *held) (time.Duration, error) {
 	}
 }
 
-// launched tells the server that the payload runs. A server that is away does not make that untrue: it is told when it
+// launched tells the server that the payload was started, also when it is over by now: its cost counts from there. A server that is away does not make that untrue: it is told when it
 // is back, and what it refuses to hear is no reason to say that nothing ran.
 func (r *Runner) launched(ctx context.Context, h *held) error {
+	r.mu.Lock()
+	a := h.attempt
+	r.mu.Unlock()
+	if record, over, err := a.Record(); err == nil && over && record.StartedAt.IsZero() {
+		return nil // it could not start
+	}
 	path := "/api/v1/runner/attempts/" + h.assignment.Attempt + "/running"
 	err := patiently(ctx, func() error { return r.client.post(ctx, path, api.Fenced{Fence: h.assignment.Fence}, nil) })
 	if final(err) && !isLost(err) {

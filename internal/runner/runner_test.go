@@ -74,8 +74,18 @@ func TestReportIsRepeated(t *testing.T) {
 		return len(a)+len(b) == 0
 	})
 	stop()
-	if n := s.count("starting"); n != 1 {
-		t.Errorf("asked to start %d times", n)
+	if n, m := s.count("starting"), s.count("running"); n != 1 || m != 1 {
+		t.Errorf("asked to start %d times, told that it runs %d times", n, m)
+	}
+}
+
+// What can't be started is no start: the server is told the end alone (R10).
+func TestWhatCannotStart(t *testing.T) {
+	s := newServer(t, "")
+	s.job.Command = []string{"no-such-program"}
+	_, _ = begin(t, s, folder(t, s))
+	if r := s.told(t); r.Outcome != "failed" || r.Reason != "cannot_start" || s.count("running") != 0 {
+		t.Errorf("%+v; told that it runs %d times", r, s.count("running"))
 	}
 }
 
