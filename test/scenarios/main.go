@@ -53,7 +53,7 @@ type scale struct {
 }
 
 var scales = map[string]scale{
-	"full": {runs: 120, backlog: 200, schedules: 60, repeats: 50},
+	"full": {runs: 80, backlog: 160, schedules: 60, repeats: 50},
 	"ci":   {runs: 24, backlog: 30, schedules: 12, repeats: 20, together: true},
 }
 
