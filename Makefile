@@ -14,7 +14,7 @@ LOAD_ARGS ?=
 SCENARIO_ARGS ?=
 CHAOS_ARGS ?=
 
-.PHONY: help build run demo test check race bench bench-polls load load-ci scenarios scenarios-ci sim faults chaos-runs fuzz clean
+.PHONY: help build run demo test check race bench bench-polls bench-runs load load-ci scenarios scenarios-ci sim faults chaos-runs fuzz clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ bench: ## the ratios that are promised, a line each (BENCH_ARGS=...)
 
 bench-polls: ## what a poll costs with a million waiting, over real HTTP (minutes; past its limit today, see docs/STATUS.md)
 	@go run ./test/bench/polls $(BENCH_ARGS)
+
+bench-runs: ## what Runs cost: decisions, tenants, pages, loading a pool, starting a process (minutes; see docs/STATUS.md)
+	@go run ./test/bench/runs $(BENCH_ARGS)
 
 load: ## the load gate: 500 clients x 40 MB over a link of 40 MB/s (LOAD_ARGS=...)
 	@scripts/deps netns
