@@ -147,7 +147,7 @@ func plantBurst(ctx context.Context, w *world) error {
 		return err
 	}
 	for i := range w.scale.schedules {
-		plan := api.SchedulePlan{Rule: "* * * * *", Zone: "UTC", SpreadSeconds: int64(burstSpread / time.Second), Template: template}
+		plan := api.SchedulePlan{Rule: "* * * * *", Zone: "UTC", SpreadSeconds: int64(burstSpread / time.Second), Overlap: "allow", Template: template}
 		if _, err := w.victim.PutSchedule(ctx, "", fmt.Sprintf("burst-%d", i), api.ScheduleChange{Plan: plan}); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func burst(ctx context.Context, w *world) error {
 				if err != nil {
 					break // asked again
 				}
-				if f.Instant.Equal(minute) {
+				if f.Instant.Equal(minute) && f.Run != "" { // one that is being made has none yet
 					all = append(all, f)
 				}
 			}
