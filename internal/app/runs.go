@@ -54,9 +54,6 @@ func (a *App) openRuns(_ context.Context, clk clock.Clock) (err error) {
 	if r.secrets, err = secrets.New(secrets.Config{NewID: store.NewID}, a.store, keys, clk); err != nil {
 		return err
 	}
-	if r.pools, err = pools.New(pools.Config{NewID: store.NewID, Lease: lease, Heartbeat: heartbeat}, a.store, clk); err != nil {
-		return err
-	}
 	late := &lateNews{}
 	if r.attempts, err = attempts.New(attempts.Config{NewID: store.NewID, Lease: lease, Heartbeat: heartbeat, Log: a.options.Log}, attempts.Ports{
 		Records: a.store, Objects: a.objects(), Secrets: newAttemptSecrets(r.secrets), Usable: usable{r.catalog}, News: late,
@@ -66,6 +63,9 @@ func (a *App) openRuns(_ context.Context, clk clock.Clock) (err error) {
 	if r.dispatcher, err = dispatcher.New(dispatcher.Config{
 		NewID: store.NewID, Owner: "dsp_" + store.NewID(), Alone: true, Lease: lease, Grace: a.cfg.leaseGrace(), Heartbeat: heartbeat, Log: a.options.Log,
 	}, a.store, r.attempts, clk, func(ids ...string) { late.runs.Changed(ids...) }); err != nil {
+		return err
+	}
+	if r.pools, err = pools.New(pools.Config{NewID: store.NewID, Lease: lease, Heartbeat: heartbeat, Live: r.dispatcher}, a.store, clk); err != nil {
 		return err
 	}
 	if r.runs, err = runs.New(runs.Config{NewID: store.NewID}, runs.Ports{

@@ -23,6 +23,7 @@ type server struct {
 func start(ctx context.Context, p plan, dir string) (*server, error) {
 	cfg := app.Default()
 	cfg.Data, cfg.Listen = dir, "127.0.0.1:0"
+	cfg.RunnerSlots = 0               // it shows downloads
 	cfg.DiskReserve, cfg.Drain = 0, 0 // nothing here is worth keeping, nobody is left when it stops
 	cfg.MaxDownloadSessions, cfg.Bandwidth = p.Seats, p.Rate
 	cfg.SessionMinBytes = min(cfg.SessionMinBytes, p.Size-1) // the demo's file is a large one, however small

@@ -70,6 +70,12 @@ func (r *Runner) follow(ctx context.Context, h *held, job api.Job) (api.JobRepor
 		return api.JobReport{}, err
 	}
 	report := reportOf(record)
+	if report.Outcome != "exited" || report.ExitCode != 0 {
+		// Another Attempt may follow: it shall find what this one left last.
+		if err := p.checkpoint(ctx); err != nil && ctx.Err() == nil {
+			r.cfg.Log.Warn("the last checkpoint could not be stored", "attempt", h.assignment.Attempt, "error", err)
+		}
+	}
 	if err != nil {
 		report.Detail = short("the log is not whole: " + err.Error()) // no reason to keep the end from the server
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/roadstead/roadstead/api"
 	"github.com/roadstead/roadstead/internal/core/lifecycle"
@@ -29,10 +30,16 @@ func (s *Service) Cancel(ctx context.Context, p identity.Principal, id string) (
 
 // CancelAll cancels every Run that a query finds and that has not ended, page by page, and says how many.
 func (s *Service) CancelAll(ctx context.Context, p identity.Principal, q Query) (int, error) {
-	q.States, q.Limit, q.After = []string{string(lifecycle.Queued), string(lifecycle.Active)}, 1000, ""
+	q.Limit, q.After = 1000, ""
 	f, err := s.filter(ctx, p, q)
 	if err != nil {
 		return 0, err
+	}
+	if len(f.States) == 0 {
+		f.States = []lifecycle.Run{lifecycle.Queued, lifecycle.Active}
+	}
+	if f.States = slices.DeleteFunc(f.States, lifecycle.Run.Ended); len(f.States) == 0 {
+		return 0, nil // what ended stays ended
 	}
 	count := 0
 	for {

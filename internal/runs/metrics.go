@@ -45,4 +45,6 @@ func reasonLabel(r lifecycle.Reason) string {
 }
 
 // Collectors are the meters, to be registered once.
-func (m *EndMeters) Collectors() []prometheus.Collector { return []prometheus.Collector{m.ended, m.tries} }
+func (m *EndMeters) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.ended, m.tries}
+}

@@ -22,7 +22,7 @@ type Records interface {
 type SubmitRecords interface {
 	// SubmitRuns writes all Runs of a submission or none. The idempotency key is looked up before anything else; a known one
 	// with the same body gives the earlier answer and with another is fault idempotency_mismatch. A Run that
-	// is named in after but isn't the tenant's is fault not_found. A bound that is reached is no error: the outcome says which
+	// is named in after but isn't the tenant's is fault invalid_input with the field. A bound that is reached is no error: the outcome says which
 	// one, and nothing was written, the key included.
 	SubmitRuns(ctx context.Context, s Submission) (Outcome, error)
 }

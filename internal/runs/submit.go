@@ -162,6 +162,7 @@ func (s *Service) dryRun(ctx context.Context, p identity.Principal, r Request, n
 		return api.Submitted{}, err
 	}
 	first := b.records[0]
+	first.Run.WaitsFor = len(first.After)
 	place, blockers := s.ports.Places.Preview(first.Run, first.Spec)
 	if first.Spec.HoldMicro > 0 {
 		left, limited, err := s.ports.Pools.MoneyLeft(ctx, p.Tenant)

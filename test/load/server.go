@@ -44,7 +44,7 @@ func (b *bench) plan(s scenario, listen string, extra []string, before ...string
 	}
 	return &server{
 		argv: append(before, b.program(), "serve", "--data", data, "--listen", listen),
-		env:  append(append(env, s.settings()...), extra...),
+		env:  append(append(append(env, "ROADSTEAD_RUNNER_SLOTS=0"), s.settings()...), extra...),
 		data: data, log: data + ".log", url: "http://" + listen, http: newHTTP(),
 	}
 }

@@ -31,6 +31,7 @@ func Start(t testing.TB, change ...func(*app.Config)) *Server {
 	t.Helper()
 	cfg := app.Default()
 	cfg.Data, cfg.Listen, cfg.DiskReserve = t.TempDir(), "127.0.0.1:0", 0
+	cfg.RunnerSlots = 0 // a runner would start this test program again as its supervisor
 	for _, c := range change {
 		c(&cfg)
 	}

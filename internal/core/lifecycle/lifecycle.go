@@ -43,7 +43,7 @@ var runFollows = map[Run][]Run{
 
 var attemptFollows = map[Attempt][]Attempt{
 	"":         {Assigned},
-	Assigned:   {Starting, AttemptFailed, AttemptInterrupted, AttemptCancelled},
+	Assigned:   {Starting, Finalizing, AttemptFailed, AttemptInterrupted, AttemptCancelled},
 	Starting:   {Running, Finalizing, AttemptFailed, AttemptInterrupted, AttemptCancelled},
 	Running:    {Finalizing, AttemptFailed, AttemptInterrupted, AttemptCancelled},
 	Finalizing: {AttemptSucceeded, AttemptFailed, AttemptInterrupted, AttemptCancelled},
