@@ -17,9 +17,8 @@ import (
 
 // bench is one run of the command: where it may write, and whether all held so far.
 type bench struct {
-	dir  string
-	full bool
-	ok   bool
+	dir string
+	ok  bool
 }
 
 // atMost prints a measure that must not be above its limit.
