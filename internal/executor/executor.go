@@ -71,6 +71,7 @@ type Executor struct {
 
 	mu      sync.Mutex
 	probed  *Report
+	next    *recruit
 	running map[string]<-chan struct{} // supervisors this process started and will reap, by Attempt; closed when gone
 }
 

@@ -1,16 +1,12 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"os/exec"
-	"syscall"
 
 	"github.com/roadstead/roadstead/internal/executor/cgroup"
 	"github.com/roadstead/roadstead/internal/executor/folder"
@@ -72,49 +68,28 @@ func (e *Executor) order(f folder.Folder, s Spec, user uint32) error {
 // sandboxPids are bubblewrap's own two processes.
 const sandboxPids = 2
 
-// supervise starts the supervisor and hears whether the payload runs.
+// supervise gives the Attempt to a supervisor and hears whether the payload runs.
 func (e *Executor) supervise(ctx context.Context, f folder.Folder, secrets map[string][]byte) (*Attempt, error) {
 	stage := append(append([]string{}, e.config.Command[1:]...), stageFlag)
 	message, err := json.Marshal(supervisor.Message{Folder: f, Secrets: secrets, Stage: stage})
 	if err != nil {
 		return nil, fmt.Errorf("write the order of the supervisor: %w", err)
 	}
-	own, err := os.OpenFile(f.SupervisorLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	p, err := e.commission(ctx, f, message)
 	if err != nil {
-		return nil, fmt.Errorf("open the supervisor's log: %w", err)
+		return nil, err
 	}
-	defer own.Close()
-	answer, theirs, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("make the supervisor's pipe: %w", err)
-	}
-	defer answer.Close()
-	cmd := exec.Command(e.config.Command[0], e.config.Command[1:]...)
-	cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(message), theirs, own
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends the runner's terminal or session doesn't reach it
-	err = cmd.Start()
-	_ = theirs.Close() // our copy
-	if err != nil {
-		return nil, fmt.Errorf("start the supervisor: %w", err)
-	}
-	gone := make(chan struct{})
-	e.mu.Lock()
-	e.running[f.ID()] = gone
-	e.mu.Unlock()
-	go func() {
-		defer close(gone)
-		_ = cmd.Wait() // the folder says how it went
-	}()
-	stop := context.AfterFunc(ctx, func() { _ = answer.Close() }) // a supervisor that says nothing is not waited for
+	defer func() { go e.prepareNext() }()
+	defer p.answer.Close()
+	stop := context.AfterFunc(ctx, func() { _ = p.answer.Close() }) // a supervisor that says nothing is not waited for
 	defer stop()
-	said, err := io.ReadAll(answer)
+	said, err := io.ReadAll(p.answer)
 	if err := errors.Join(ctx.Err(), err); err != nil {
 		return nil, fmt.Errorf("hear from the supervisor of Attempt %s: %w", f.ID(), err)
 	}
 	var a supervisor.Answer
 	if err := json.Unmarshal(said, &a); err != nil || !a.Running {
-		<-gone // what it has to say is in the folder then
+		<-p.gone // what it has to say is in the folder then
 	}
 	return e.Attach(f.ID())
 }

@@ -112,6 +112,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	if err := r.recover(ctx); err != nil {
 		return err
 	}
+	defer r.exec.Dismiss()
 	defer r.working.Wait()
 	wait := time.Second
 	for ctx.Err() == nil {

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"syscall"
@@ -36,12 +37,34 @@ type Answer struct {
 	Problem string // why not; the record says it too
 }
 
-// Main is the whole life of a supervisor. It outlives whoever started it, and what it returns is for its own log.
+// Main is the whole life of a supervisor: it waits for its order and outlives whoever gave it. What goes wrong is in its
+// own log.
 func Main(in io.Reader, out io.WriteCloser) error {
 	var m Message
-	if err := json.NewDecoder(in).Decode(&m); err != nil {
+	err := json.NewDecoder(in).Decode(&m)
+	if errors.Is(err, io.EOF) {
+		return nil // it was not needed
+	}
+	if err != nil {
 		return fmt.Errorf("read the order: %w", err)
 	}
+	own, err := os.OpenFile(m.Folder.SupervisorLog(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return fmt.Errorf("open the supervisor's log: %w", err)
+	}
+	defer own.Close()
+	if err := debug.SetCrashOutput(own, debug.CrashOptions{}); err != nil {
+		return fmt.Errorf("open the supervisor's log: %w", err)
+	}
+	if err := stand(m, out); err != nil {
+		_, told := fmt.Fprintln(own, err)
+		return errors.Join(err, told)
+	}
+	return nil
+}
+
+// stand is the time over an Attempt.
+func stand(m Message, out io.WriteCloser) error {
 	lock, err := m.Folder.Lock()
 	if err != nil {
 		return err
