@@ -158,7 +158,8 @@ func TestHostilePackageStaysWithinLimits(t *testing.T) {
 				t.Errorf("%+v\n%.2000s", r, said)
 			}
 			// Twice the limit is what the disk takes between two looks, generously; the figure is printed for who wants to know.
-			if u := r.Usage; u.MemoryPeak > s.Limits.Memory || u.Log > s.Limits.Log+16<<10 || c.attack[:4] != "deep" && u.Disk > 2*s.Limits.Disk {
+			// The kernel counts memory in batches of 64 pages, so its peak may lie that much above the limit it held.
+			if u := r.Usage; u.MemoryPeak > s.Limits.Memory+256<<10 || u.Log > s.Limits.Log+16<<10 || c.attack[:4] != "deep" && u.Disk > 2*s.Limits.Disk {
 				t.Errorf("beyond its limits: %+v", u)
 			} else {
 				t.Logf("%s: %+v", c.reason, u)
