@@ -81,7 +81,9 @@ type Assigned struct {
 	Loss Loss
 }
 
-// RunRow is a Run with what the machine needs of its specification.
+// RunRow is a Run with what the machine needs of its specification: resources, placement, times, money, gates, the program of
+// a command, and the instant it was asked not to start before. Nothing else of it need be there, nor of the Run who made it,
+// its class, its index, and how it ended.
 type RunRow struct {
 	Run  runs.Run
 	Spec runs.Spec

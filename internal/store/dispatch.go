@@ -70,12 +70,19 @@ func (s *Store) PoolClock(ctx context.Context, pool string) (clock string, err e
 	return clock, s.fail("reading a pool's virtual times", err)
 }
 
-const rowColumns = runColumns + `, s.spec`
+// rowColumns are those that dispatching looks at: a pool is loaded by the hundred thousand.
+const rowColumns = `r.id, r.tenant, r.pool, r.state, r.fence, r.version, r.created_at, r.next_eligible, r.eligible_at, r.priority, r.package, r.array_id,
+	r.waits_for, r.failures, r.losses, r.cancel, s.brief`
 
 func scanRunRow(r row) (out dispatcher.RunRow, err error) {
-	var spec string
-	if out.Run, err = scanRun(withExtra{r, []any{&spec}}); err == nil {
-		err = json.Unmarshal([]byte(spec), &out.Spec)
+	var brief string
+	var created, next, eligible int64
+	one := &out.Run
+	err = r.Scan(&one.ID, &one.Tenant, &one.Pool, &one.State, &one.Fence, &one.Version, &created, &next, &eligible, &one.Priority, &one.Package, &one.Array,
+		&one.WaitsFor, &one.Failures, &one.Losses, &one.Cancel, &brief)
+	one.CreatedAt, one.NextEligible, one.EligibleAt = instant(created), instant(next), instant(eligible)
+	if err == nil {
+		err = scanBrief(brief, &out.Spec)
 	}
 	return out, err
 }
@@ -112,13 +119,7 @@ func (s *Store) RunRows(ctx context.Context, ids []string) ([]dispatcher.RunRow,
 // LiveRows is dispatcher.RowRecords'.
 func (s *Store) LiveRows(ctx context.Context, pool string) ([]dispatcher.LiveRow, error) {
 	all, err := list(ctx, s.read, func(r row) (l dispatcher.LiveRow, err error) {
-		var spec string
-		var run runs.Run
-		run, err = scanRun(scanBetween{r, func(columns []any) []any { return append(columns, &spec, &l.Decision) }, &l.Attempt})
-		l.Row.Run = run
-		if err == nil {
-			err = json.Unmarshal([]byte(spec), &l.Row.Spec)
-		}
+		l.Row, err = scanRunRow(scanBetween{r, func(columns []any) []any { return append(columns, &l.Decision) }, &l.Attempt})
 		return l, err
 	}, `SELECT `+attemptColumns+`, `+rowColumns+`, a.decision FROM attempts a JOIN runs r ON r.id = a.run JOIN run_specs s ON s.run = a.run
 		WHERE a.pool = $1 AND `+living+` ORDER BY a.id`, pool)
@@ -192,12 +193,12 @@ func (s *Store) RecentDurations(ctx context.Context, pool string, limit int) ([]
 	all, err := list(ctx, s.read, func(r row) (d dispatcher.Duration, err error) {
 		var took int64
 		var of dispatcher.RunRow
-		var spec string
-		if err = r.Scan(&of.Run.Tenant, &of.Run.Package, &spec, &took); err == nil {
-			err = json.Unmarshal([]byte(spec), &of.Spec)
+		var brief string
+		if err = r.Scan(&of.Run.Tenant, &of.Run.Package, &brief, &took); err == nil {
+			err = scanBrief(brief, &of.Spec)
 		}
 		return dispatcher.Duration{Kind: dispatcher.KindOf(of), Took: time.Duration(took) * time.Millisecond}, err
-	}, `SELECT r.tenant, r.package, s.spec, a.ended_at - a.started_at FROM attempts a JOIN runs r ON r.id = a.run JOIN run_specs s ON s.run = a.run
+	}, `SELECT r.tenant, r.package, s.brief, a.ended_at - a.started_at FROM attempts a JOIN runs r ON r.id = a.run JOIN run_specs s ON s.run = a.run
 		WHERE a.pool = $1 AND a.state = 'succeeded' AND a.started_at > 0 ORDER BY a.id DESC LIMIT $2`, pool, limit)
 	return all, s.fail("reading how long Attempts took", err)
 }

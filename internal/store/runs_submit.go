@@ -211,7 +211,11 @@ func insertRun(ctx context.Context, tx *sql.Tx, n runs.NewRecord) error {
 	if err != nil {
 		return err
 	}
-	if _, err := exec(ctx, tx, `INSERT INTO run_specs (run, spec) VALUES ($1, $2)`, r.ID, string(spec)); err != nil {
+	brief, err := briefOf(n.Spec)
+	if err != nil {
+		return err
+	}
+	if _, err := exec(ctx, tx, `INSERT INTO run_specs (run, brief, spec) VALUES ($1, $2, $3)`, r.ID, brief, string(spec)); err != nil {
 		return err
 	}
 	for _, name := range sortedNames(n.Spec.Request.Labels) {

@@ -39,8 +39,9 @@ CREATE INDEX runs_inserted ON runs (pool, inserted);
 
 -- What was asked for, as resolved at the submit; never changed.
 CREATE TABLE run_specs (
-	run  KEYTEXT PRIMARY KEY,
-	spec TEXT NOT NULL
+	run   KEYTEXT PRIMARY KEY,
+	brief TEXT NOT NULL, -- the little of it that dispatching needs: an owner reads it of every Run that waits
+	spec  TEXT NOT NULL
 );
 
 CREATE TABLE run_labels (

@@ -189,6 +189,8 @@ func submitKept(t *testing.T, a, b *store.Store) {
 	n := order(element("arr_1", 3), lane("nightly", "queue"), func(n *runs.NewRecord) {
 		n.Run.Priority, n.Run.Package, n.Spec.Request.Labels = 4, "backtest@1.2.0", map[string]string{"kind": "sweep"}
 		n.Run.NextEligible = at().Add(time.Minute)
+		n.Spec.Command, n.Spec.Request.NotBefore = []string{"true", "--or-not"}, &n.Run.NextEligible
+		n.Spec.Placement, n.Spec.Expected, n.Spec.ArrayLimit, n.Spec.HoldMicro, n.Spec.PriceMicro = map[string]string{"zone": "a"}, 30, 2, 600, 10
 	})
 	y.submit(n)
 	got, err := b.Run(ctx, n.Run.ID)
@@ -206,7 +208,7 @@ func submitKept(t *testing.T, a, b *store.Store) {
 	_, err = a.RunSpec(ctx, "run_x")
 	refused(t, err, fault.NotFound)
 
-	want := text([]dispatcher.RunRow{{Run: n.Run, Spec: n.Spec}})
+	want := text([]dispatcher.RunRow{brief(n.Run, n.Spec)})
 	for _, read := range []func() ([]dispatcher.RunRow, error){
 		func() ([]dispatcher.RunRow, error) { return b.QueuedRows(ctx, "p", "", 10) },
 		func() ([]dispatcher.RunRow, error) { return b.RunRows(ctx, []string{n.Run.ID, "run_x"}) },
@@ -225,6 +227,18 @@ func submitKept(t *testing.T, a, b *store.Store) {
 		equal(t, len(rows), 0)
 	}
 	y.newRows(n.Run)
+}
+
+// brief is what dispatching gets to see of a Run.
+func brief(r runs.Run, s runs.Spec) dispatcher.RunRow {
+	r = runs.Run{
+		ID: r.ID, Tenant: r.Tenant, Pool: r.Pool, State: r.State, Fence: r.Fence, Version: r.Version, CreatedAt: r.CreatedAt, NextEligible: r.NextEligible,
+		EligibleAt: r.EligibleAt, Priority: r.Priority, Package: r.Package, Array: r.Array, WaitsFor: r.WaitsFor, Failures: r.Failures, Losses: r.Losses, Cancel: r.Cancel,
+	}
+	return dispatcher.RunRow{Run: r, Spec: runs.Spec{
+		Resources: s.Resources, Placement: s.Placement, Timeout: s.Timeout, Expected: s.Expected, Lane: s.Lane, ArrayLimit: s.ArrayLimit,
+		HoldMicro: s.HoldMicro, PriceMicro: s.PriceMicro, Command: s.Command[:1], Request: api.NewRun{NotBefore: s.Request.NotBefore},
+	}}
 }
 
 // newRows fails unless the pool has the Run and nothing else that is new.
