@@ -123,26 +123,44 @@ func (s *Service) since(assigned, started time.Time) clock.Mono {
 	return s.past(assigned)
 }
 
+// readQueued reads the next page while the machine takes up the one before.
 func (s *Service) readQueued(ctx context.Context, p *pool) error {
-	after := ""
-	for {
-		rows, err := s.records.QueuedRows(ctx, p.name, after, page)
-		if err != nil {
+	type answer struct {
+		rows []RunRow
+		err  error
+	}
+	read := func(after string) <-chan answer {
+		out := make(chan answer, 1) // nobody waits for it after an error
+		go func() {
+			rows, err := s.records.QueuedRows(ctx, p.name, after, page)
+			out <- answer{rows, err}
+		}()
+		return out
+	}
+	for next := read(""); next != nil; {
+		got := <-next
+		if got.err != nil {
+			return got.err
+		}
+		if next = nil; len(got.rows) == page {
+			next = read(got.rows[page-1].Run.ID)
+		}
+		if err := s.addAll(p, got.rows); err != nil {
 			return err
 		}
-		p.mu.Lock()
-		for _, row := range rows {
-			after = row.Run.ID
-			if err := s.add(p, row); err != nil {
-				p.mu.Unlock()
-				return err
-			}
-		}
-		p.mu.Unlock()
-		if len(rows) < page {
-			return nil
+	}
+	return nil
+}
+
+func (s *Service) addAll(p *pool, rows []RunRow) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, row := range rows {
+		if err := s.add(p, row); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // track notes a Run. The caller holds the lock.
