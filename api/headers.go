@@ -10,7 +10,7 @@ const (
 	HeaderQueuePosition = "Arkvory-Queue-Position" // 1-based place while waiting
 	HeaderStartsAt      = "Arkvory-Starts-At"      // RFC 3339 point estimate while waiting
 	HeaderRequestID     = "X-Request-Id"
-	HeaderIdempotency   = "Idempotency-Key" // made by the client, one per booking; the same again answers the same (D-2.14)
+	HeaderIdempotency   = "Idempotency-Key" // made by the client, one per booking or submit; the same again answers the same (D-2.14, R-2.4)
 	PreferWhy           = "why"             // in Prefer (RFC 7240): a busy answer says why the session waits (D-11.1)
 )
 

@@ -216,8 +216,5 @@ type Blocker struct {
 	Until  *time.Time `json:"until,omitempty"`
 }
 
-// Headers of a submit.
-const (
-	HeaderIdempotencyKey = "Idempotency-Key"
-	HeaderTraceparent    = "traceparent"
-)
+// HeaderTraceparent comes with a submit and is given to the payload.
+const HeaderTraceparent = "traceparent"

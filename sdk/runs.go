@@ -59,7 +59,7 @@ func (c *Client) submit(ctx context.Context, path string, in any, s Submission) 
 	var last error
 	err = op.attempt(ctx, func(ctx context.Context) error {
 		last = c.callOnce(ctx, http.MethodPost, c.at(apiRoot+path, nil), payload, &out,
-			api.HeaderIdempotencyKey, s.Key, api.HeaderTraceparent, s.Traceparent)
+			api.HeaderIdempotency, s.Key, api.HeaderTraceparent, s.Traceparent)
 		return last
 	})
 	if errors.Is(err, ErrWaitLimit) {

@@ -106,9 +106,6 @@ func (s *Service) now() time.Time { return s.clock.Wall().UTC().Truncate(time.Mi
 // Drain answers every exchange that waits, and those to come, at once: the server stops.
 func (s *Service) Drain() { s.drainOnce.Do(func() { close(s.draining) }) }
 
-// Pace is what a runner is told of leases.
-func (s *Service) Pace() (lease, heartbeat time.Duration) { return s.cfg.Lease, s.cfg.Heartbeat }
-
 // Lost is the refusal of a call whose fence is not the Attempt's any more: the runner stops the payload.
 func Lost(attempt string) error {
 	f := fault.New(fault.Conflict, "Attempt %s is not yours any more: its lease was lost, or it ended; stop it and report nothing", attempt)

@@ -243,6 +243,3 @@ func (s *Service) notBefore(row RunRow) clock.Mono {
 func (s *Service) past(t time.Time) clock.Mono { return min(s.mono(t), s.clock.Now()) }
 
 func (s *Service) now() time.Time { return s.clock.Wall().UTC().Truncate(time.Millisecond) }
-
-// living is the machine's word for what runs of a Run: by its row.
-func living(r RunRow) bool { return r.Run.State == lifecycle.Active }

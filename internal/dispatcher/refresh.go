@@ -114,13 +114,13 @@ func (s *Service) takeUpOne(ctx context.Context, p *pool, row RunRow) error {
 		s.tryAgain(p, t, row, now)
 	case row.Run.State == lifecycle.Queued:
 		s.stillQueued(p, t, row, now)
-	case living(row) && t.active:
+	case row.Run.State == lifecycle.Active && t.active:
 		t.row = row
 		if l := p.leases[t.attempt]; l != nil && row.Run.Cancel {
 			s.runners.Wake(l.runner)
 			l.cancelled = true
 		}
-	case living(row):
+	case row.Run.State == lifecycle.Active:
 		return errStrange // active by somebody else's decision: the rows have to be read again
 	default:
 		s.gone(p, t, now)
